@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Converts the two sandbox tables that sandbox-runtime and Visual Studio Code share. Their reading
- * is allowed unless denied; a policy denies everything unless granted. */
+ * Converts the tables `filesystem` and `network`, which sandbox-runtime and Visual Studio Code
+ * share. These settings allow every read that they do not deny; a policy denies every read that it
+ * does not grant. */
 #include <string.h>
 #include <strings.h>
 
@@ -11,7 +12,8 @@
 #include "policy/endpoint.h"
 #include "policy/pathrule.h"
 
-/* LIST_MAX is a policy's limit of a list; lists shared by several servers count once per server. */
+/* LIST_MAX: the limit of one list, as in a policy. ENTRIES_MAX: the limit of all lists of the file;
+ * a sandbox that several MCP servers share counts once for each. */
 enum { LIST_MAX = 1024, ENTRIES_MAX = 8192 };
 
 enum { READ, WRITE, DENY_READ, DENY_WRITE, LISTS };
@@ -21,7 +23,8 @@ struct paths {
     struct tc_strv text, whole; /* as written; as absolute paths */
 };
 
-/* Cuts the path after the last directory before its pattern. False: no pattern. */
+/* Cuts the path after the last directory before its pattern. False: no pattern. A final slash and
+ * two asterisks are none: they mean the directory. */
 static bool cut_pattern(char *path)
 {
     size_t n = strlen(path);
@@ -76,8 +79,8 @@ static void add_path(struct tc_settings_import *im, const char *place, int list,
         im->rc = TOOLCAGE_EMEMORY;
 }
 
-/* The call's workspace may be this directory or another one, so a denied path in one is denied in
- * both. */
+/* A call may show the current directory as /workspace, so a path that is denied under one of the
+ * two names is denied under the other, too. */
 static void add_twin(struct tc_settings_import *im, struct paths *to)
 {
     const char *cwd = im->cwd;
@@ -133,7 +136,7 @@ static size_t deepest(const struct paths *paths, const char *path)
     return most;
 }
 
-/* Readable in the settings: not denied, or allowed again below the denied directory. */
+/* Readable in the settings: not denied, or allowed again at or below the denied directory. */
 static bool readable(const struct paths *lists, const char *path)
 {
     size_t denied = deepest(&lists[DENY_READ], path);
@@ -161,6 +164,7 @@ static bool may_grant(struct tc_settings_import *im, const char *place, int list
     return false;
 }
 
+/* Only denied paths inside a granted one are written: the policy denies the rest anyway. */
 static void put_denied(struct tc_settings_import *im, const char *place, const struct paths *lists)
 {
     size_t n = 0;
@@ -170,8 +174,8 @@ static void put_denied(struct tc_settings_import *im, const char *place, const s
         if (!granted || tc_strv_has(&lists[READ].whole, denied))
             continue;
         if (within(&lists[READ], denied, true))
-            tc_import_leave(im, "%sfilesystem.allowRead below %.200s: denied wins here", place,
-                            lists[DENY_READ].text.items[i]);
+            tc_import_leave(im, "%sfilesystem.allowRead below %.200s: filesystem.denied covers it",
+                            place, lists[DENY_READ].text.items[i]);
         tc_buf_adds(&im->body, n ? "" : "filesystem.denied = [");
         put_entry(im, lists[DENY_READ].text.items[i], &n);
     }
@@ -188,9 +192,10 @@ static void put_files(struct tc_settings_import *im, const char *place, const st
                             lists[WRITE].text.items[i]);
         else if (may_grant(im, place, WRITE, lists, i))
             put_entry(im, lists[WRITE].text.items[i], &n);
-    tc_buf_adds(&im->body, "]\n"
-                           "# Read-only below what is writable: they must exist at the call.\n"
-                           "filesystem.readable = [");
+    tc_buf_adds(&im->body,
+                "]\n"
+                "# These are read-only, also below a writable path; they must exist at the start.\n"
+                "filesystem.readable = [");
     for (size_t i = n = 0; i < lists[READ].whole.count; i++)
         if (may_grant(im, place, READ, lists, i))
             put_entry(im, lists[READ].text.items[i], &n);

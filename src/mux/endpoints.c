@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { LENGTH = 2 }; /* the length before a datagram */
+enum { LENGTH = 2 }; /* bytes of the length before each datagram */
 
 bool tc_mux_endpoints_init(struct tc_mux_endpoints *l, int port, bool opens)
 {
@@ -53,8 +53,8 @@ static bool is_datagrams(const struct tc_mux_endpoints *l, uint32_t id)
     return l->mux.streams[id].to.what == TC_MUX_DATAGRAMS;
 }
 
-/* Closes the connection when both directions have ended, or when reading has and the tool has
- * exited. */
+/* Closes the connection when both directions have ended; after the tool's exit, the end of reading
+ * is enough. */
 static void settle_endpoint(struct tc_mux_endpoints *l, uint32_t id)
 {
     const struct tc_mux_endpoint *line = &l->line[id];
@@ -77,7 +77,8 @@ void tc_mux_endpoints_datagram(struct tc_mux_endpoints *l, uint32_t id, const ch
 }
 
 /* Reads only when the mux has room; until then the kernel queues datagrams up to its limit. A
- * failed recv() reports a past refusal once, and the next datagram may get through. */
+ * failed recv() reports the ICMP error of an earlier datagram (ECONNREFUSED) once; the connection
+ * stays open. */
 static void hear_datagram(struct tc_mux_endpoints *l, uint32_t id)
 {
     char bytes[TC_MUX_PIECE];
@@ -114,7 +115,8 @@ static void read_endpoint(struct tc_mux_endpoints *l, uint32_t id)
 
 /* ---- to the socket ---- */
 
-/* Returns the bytes taken; 0: wait; -1: malformed. A datagram is sent whole or lost. */
+/* Returns the bytes taken; 0: the datagram is incomplete; -1: malformed. A datagram is sent whole
+ * or lost. */
 static ssize_t tell_datagram(struct tc_mux_endpoints *l, uint32_t id, const char *bytes, size_t len)
 {
     if (len < LENGTH)
@@ -133,7 +135,7 @@ static ssize_t tell_datagram(struct tc_mux_endpoints *l, uint32_t id, const char
 
 static ssize_t tell_some(struct tc_mux_endpoints *l, uint32_t id, const char *bytes, size_t len)
 {
-    if (l->leaving) /* the tool has exited */
+    if (l->leaving) /* the tool has exited: bytes for it are dropped */
         return (ssize_t)len;
     if (is_datagrams(l, id))
         return tell_datagram(l, id, bytes, len);
@@ -141,7 +143,8 @@ static ssize_t tell_some(struct tc_mux_endpoints *l, uint32_t id, const char *by
     return n < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : n;
 }
 
-/* Ends the socket once its stream is delivered; an incomplete datagram is dropped. */
+/* After all bytes are delivered: passes the peer's END (shutdown) or CLOSE on to the socket. An
+ * incomplete datagram is dropped. */
 static void end_endpoint(struct tc_mux_endpoints *l, uint32_t id)
 {
     struct tc_mux_endpoint *line = &l->line[id];
@@ -155,6 +158,7 @@ static void end_endpoint(struct tc_mux_endpoints *l, uint32_t id)
     }
 }
 
+/* Forwards received bytes to the socket, then END, CLOSE or an abort. */
 static void forward_state(struct tc_mux_endpoints *l, uint32_t id)
 {
     const struct tc_mux_stream *s = &l->mux.streams[id];
@@ -176,9 +180,10 @@ static void forward_state(struct tc_mux_endpoints *l, uint32_t id)
         end_endpoint(l, id);
 }
 
-/* ---- the port ---- */
+/* ---- the byte stream to the peer ---- */
 
-/* Each write makes room for pending frames. */
+/* After the tool's exit, datagram connections are closed first: UDP has no end of stream. Each
+ * write then makes room for pending frames. */
 void tc_mux_endpoints_push(struct tc_mux_endpoints *l)
 {
     ssize_t n = 1;

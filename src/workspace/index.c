@@ -36,7 +36,7 @@ struct index {
     struct entry *entries;
     size_t count;
     struct tc_bytes tree; /* the unread part of the cached trees */
-    int64_t *left;
+    int64_t *left;        /* the budget: bytes that may still be read and hashed */
 };
 
 /* ---- entries ---- */
@@ -127,8 +127,8 @@ static int by_place(const void *a, const void *b)
 }
 
 /* Is the id right for these entries and subtrees? `below` is in the order of the entries. */
-static bool is_true(struct index *x, const struct tree *t, size_t prefix, const struct tree *below,
-                    size_t count)
+static bool id_matches(struct index *x, const struct tree *t, size_t prefix,
+                       const struct tree *below, size_t count)
 {
     _autobuf_ struct tc_buf content = {.max = TREE_MAX};
     size_t next = 0;
@@ -169,7 +169,7 @@ static bool read_below(struct index *x, const char *path, size_t prefix, int dep
     *ret = (struct tree){.from = find_entry(x, inner, prefix + length + 1),
                          .to = find_entry(x, after, prefix + length + 1)};
     return read_tree(x, inner, prefix + length + 1, depth + 1, ret) &&
-           (ret->from < ret->to || !ret->id); /* git drops an empty one later */
+           (ret->from < ret->to || !ret->id); /* an empty subtree must have no id */
 }
 
 /* Reads the counts, the id and the subtrees of a tree, after its name. */
@@ -190,13 +190,13 @@ static bool read_tree(struct index *x, const char *path, size_t prefix, int dept
         fine = read_below(x, path, prefix, depth, &below[i]);
     if (fine && trees)
         qsort(below, (size_t)trees, sizeof(*below), by_place);
-    return fine && (!t->id || is_true(x, t, prefix, below, (size_t)trees));
+    return fine && (!t->id || id_matches(x, t, prefix, below, (size_t)trees));
 }
 
 /* ---- the whole index ---- */
 
-/* Allows cached trees and resolved conflicts; other extensions list files that git does not
- * compare. */
+/* Allows cached trees (TREE) and resolved conflicts (REUC). Refuses all others: some make git skip
+ * files when it compares. */
 static bool read_extensions(struct index *x, size_t at)
 {
     bool fine = true;

@@ -79,7 +79,7 @@ static int note_name(void *userdata, const struct tc_walk_entry *e)
     place->inode = e->st->stx_ino;
     place->mode = e->st->stx_mode;
     place->device = makedev(e->st->stx_dev_major, e->st->stx_dev_minor);
-    return tc_workspace_kernel_fs(e);
+    return tc_workspace_kernel_fs(e); /* 1: does not enter a mounted /proc or similar */
 }
 
 static int take_inventory(struct tc_cage *cage, const struct tc_item *item)
@@ -89,7 +89,8 @@ static int take_inventory(struct tc_cage *cage, const struct tc_item *item)
         .visit = note_name, .userdata = &c, .names_only = true, .entries_max = NAMES_MAX};
     if (tc_walk(&walk, item->fd) < 0)
         return fail_overlay(cage, item, errno, use_copy, "cannot list the names in");
-    /* the tool cannot change what cannot be listed */
+    /* unreadable directories were skipped, which does no harm: the tool cannot change them either
+     */
     return walk.seen < NAMES_MAX
                ? 0
                : fail_overlay(cage, item, E2BIG, use_copy, "there are too many names in");
@@ -118,8 +119,8 @@ static int64_t clock_ns(clockid_t clock)
     return ns_of(now.tv_sec, now.tv_nsec);
 }
 
-/* File times come from a clock that advances in ticks. After the next tick, every change gets a
- * later time than `opened`, and all earlier changes have an earlier one. */
+/* File times come from a clock that advances in ticks. Until the first tick after `opened`, a
+ * change still gets an earlier time, and would count as made before the call. */
 static void wait_for_tick(int64_t opened)
 {
     enum { TICKS = 1000, STEP_NS = 200000 };
@@ -172,15 +173,16 @@ struct comparison {
     struct tc_cage *cage;
     struct tc_workspace *w;
     const struct tc_item *item;
-    bool clock_held;        /* the clock was not set back */
+    bool clock_reliable;    /* the clock was not set back */
     char covered[PATH_MAX]; /* everything of the host below this path is recorded; "": none */
 };
 
 /* After the clock was set back, times since the start prove nothing. */
-static bool clock_held(const struct tc_workspace *w)
+static bool clock_reliable(const struct tc_workspace *w)
 {
     int64_t real = clock_ns(CLOCK_REALTIME) - w->opened_ns;
     int64_t passed = (tc_now_us() - w->opened_us) * 1000;
+    /* tolerates a clock that is slowed by 0.1 %, and 10 ms */
     return real > passed - passed / 1000 - 10000000;
 }
 
@@ -223,11 +225,11 @@ static bool is_older(const struct comparison *c, const struct statx_timestamp *t
     return at + coarse < c->w->opened_ns;
 }
 
-/* Has the host not changed the entry since the start? `dir` holds it. */
+/* Has the host not changed the entry since the start? `dir` is its parent directory. */
 static bool untouched(const struct comparison *c, const char *relative, int dir,
                       const struct statx *host)
 {
-    if (!c->clock_held)
+    if (!c->clock_reliable)
         return false;
     if (S_ISDIR(host->stx_mode))
         return same_directory(c, relative, host->stx_ino,
@@ -235,8 +237,9 @@ static bool untouched(const struct comparison *c, const char *relative, int dir,
     return is_older(c, &host->stx_ctime) && same_parent(c, relative, dir);
 }
 
-/* Records the host's entry, and the layer's version if that is the same. If the host changed the
- * entry, the recorded version equals no file. */
+/* Records an entry as if it had been copied. `copy`: the layer's version, if the tool did not
+ * change the content; else NULL. If the host changed the entry since the start, the host version
+ * stays empty and equals no file, so a commit is a conflict. */
 static int note(struct comparison *c, const char *relative, int dir, const struct statx *host,
                 const struct tc_version *copy)
 {
@@ -247,12 +250,13 @@ static int note(struct comparison *c, const char *relative, int dir, const struc
         return -1;
     }
     *entry = (struct tc_copied){.item = c->item, .relative = name};
-    bool told = tc_session_base(c->w, c->item, relative, host->stx_mode, &entry->host);
-    if (!told && untouched(c, relative, dir, host))
+    bool from_session = tc_session_base(c->w, c->item, relative, host->stx_mode, &entry->host);
+    if (!from_session && untouched(c, relative, dir, host))
         entry->host = tc_workspace_version(host);
     entry->copy.mode = host->stx_mode;
     const struct tc_overlay_place *place = S_ISDIR(host->stx_mode) ? place_of(c, relative) : NULL;
-    if (place && place->mode) {
+    if (place &&
+        place->mode) { /* a directory: the host may have changed its mode since the start */
         entry->copy.mode = place->mode;
         entry->host.mode = entry->host.mode ? place->mode : 0;
     }
@@ -276,7 +280,7 @@ static int note_below(void *userdata, const struct tc_walk_entry *e)
         return -1;
     }
     if (tc_workspace_denied(c->cage, c->item, relative))
-        return 1; /* the tool never saw it, so it stays */
+        return 1; /* the tool never saw this entry: no commit removes it */
     if (S_ISDIR(e->st->stx_mode) && e->st->stx_attributes & STATX_ATTR_MOUNT_ROOT)
         return 1;
     return note(c, relative, e->dirfd, e->st, NULL);
@@ -291,7 +295,7 @@ static int cover(struct comparison *c, const char *relative, int dir)
         openat(dir, tc_path_base(relative), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 || tc_walk(&walk, fd) < 0)
         return -1;
-    if (walk.skipped) { /* unseen entries cannot be removed, so it stays */
+    if (walk.skipped) { /* entries that were not seen must not be lost: nothing is committed */
         errno = E2BIG;
         return -1;
     }
@@ -356,7 +360,8 @@ static bool same_content(const struct tc_walk_entry *e, int dir, const struct st
     return layer >= 0 && below >= 0 && same_bytes(layer, below, st->stx_size);
 }
 
-/* The host has no such entry now. Did it have one? */
+/* The host has no such entry now. If it had one at the start, records that; without a directory the
+ * entry counts as changed by the host. */
 static int note_gone(struct comparison *c, const struct tc_walk_entry *e)
 {
     const struct statx was = {.stx_mode = e->st->stx_mode};
@@ -404,7 +409,7 @@ static int visit(void *userdata, const struct tc_walk_entry *e)
 int tc_overlay_compare(struct tc_cage *cage, const struct tc_item *item)
 {
     struct tc_workspace *w = cage->workspace;
-    struct comparison c = {.cage = cage, .w = w, .item = item, .clock_held = clock_held(w)};
+    struct comparison c = {.cage = cage, .w = w, .item = item, .clock_reliable = clock_reliable(w)};
     struct tc_walk walk = {.visit = visit, .userdata = &c, .entries_max = ENTRIES_MAX};
     if (w->places)
         qsort(w->places, w->place_count, sizeof(*w->places), by_place);

@@ -17,7 +17,8 @@
 #include "workspace/held.h"
 #include "workspace/state.h"
 
-/* Keeps a program that runs unattended from filling the disk. */
+/* At most this many calls have staged changes, so that an unattended program cannot fill the disk.
+ */
 enum { CALLS_MAX = 256 };
 
 static const char store[] = "held"; /* in the state directory */
@@ -43,7 +44,9 @@ void tc_keeping_begin(struct tc_keeping *k, int dir, const struct tc_plan *plan)
     k->failed = !k->list.call || (tool && !k->list.tool);
 }
 
-static bool add_names(struct tc_held_list *list, const struct tc_cage *cage)
+/* Stores what a later commit needs: denied paths, single writable files inside trees, and steering
+ * names. */
+static bool add_parts(struct tc_held_list *list, const struct tc_cage *cage)
 {
     const struct tc_trees *t = cage->trees;
     for (size_t i = 0; i < cage->plan->deny_count; i++)
@@ -62,7 +65,7 @@ static bool open_own(struct tc_keeping *k, const struct tc_cage *cage)
     if (k->dir < 0)
         return false;
     k->own = tc_store_claim(k->dir, k->name, CALLS_MAX);
-    return k->own >= 0 && add_names(&k->list, cage);
+    return k->own >= 0 && add_parts(&k->list, cage);
 }
 
 static char *root_of(const struct tc_item *item)
@@ -78,7 +81,7 @@ static char *copy_or_null(const char *text, bool *failed)
     return copy;
 }
 
-/* The number of the item's tree, or -1. */
+/* Returns the number of the item's tree, and adds the tree if it is new; -1: failure. */
 static int64_t tree_of(struct tc_keeping *k, const struct tc_item *item)
 {
     struct stat st;
@@ -121,13 +124,14 @@ static bool add_row(struct tc_keeping *k, int64_t tree, const char *relative,
                                 .checked = keep->checked,
                                 .was = base != NULL};
     if (base) {
-        row->host = base->host;
+        row->host =
+            base->host; /* empty if the host changed the entry: its old mode is still shown */
         row->host.mode = base->host.mode ? base->host.mode : base->copy.mode;
     }
     return !failed;
 }
 
-/* Creates the parent directories; a new one gets a row without a change. */
+/* Creates missing parent directories, and records each as an unchanged directory (no `kind`). */
 static bool make_way(struct tc_keeping *k, int64_t tree, char *place)
 {
     static const struct tc_copied directory = {.host.mode = S_IFDIR};
@@ -188,16 +192,18 @@ static int write_list(struct tc_keeping *k)
     return rc;
 }
 
+/* If all staged changes are caches (with `held`: all for that reason), stores none and lists them
+ * as discarded. */
 void tc_keeping_shed(struct tc_keeping *k, struct tc_outcome *found, const char *held)
 {
     static const char discarded[] = "discarded";
-    bool caches = k->own >= 0 && !k->failed;
-    for (size_t i = 0; caches && i < k->list.row_count; i++) {
+    bool only_caches = k->own >= 0 && !k->failed;
+    for (size_t i = 0; only_caches && i < k->list.row_count; i++) {
         const struct tc_held_row *row = &k->list.rows[i];
-        caches = !row->kind || (row->cache && (!held || !strcmp(row->held, held)));
+        only_caches = !row->kind || (row->cache && (!held || !strcmp(row->held, held)));
     }
-    k->shed = caches;
-    for (size_t i = 0; caches && i < found->change_count; i++) {
+    k->shed = only_caches;
+    for (size_t i = 0; only_caches && i < found->change_count; i++) {
         struct tc_change *c = &found->changes[i];
         char *word = c->cache && c->held ? strdup(discarded) : NULL;
         if (word) {
@@ -229,7 +235,7 @@ int tc_keeping_end(struct tc_keeping *k)
         (void)tc_remove_tree(k->dir, k->name);
     if (k->own >= 0)
         (void)close(k->own);
-    rc = k->must ? rc : 0;
+    rc = k->must ? rc : 0; /* a lost change is an error only with commit = "ask" */
     tc_held_list_done(&k->list);
     *k = (struct tc_keeping){.dir = -1, .own = -1};
     errno = saved;

@@ -12,7 +12,7 @@
 #include "call/result/result.h"
 #include "policy/endpoint.h"
 
-enum { HELD_TOLD = 10, DENIALS_TOLD = 20, GRANTED_TOLD = 8 };
+enum { CHANGES_LISTED_MAX = 10, DENIALS_LISTED_MAX = 20, GRANTED_LISTED_MAX = 8 };
 
 static const struct tc_planner *planner_of(const struct tc_result_frame *frame)
 {
@@ -69,7 +69,7 @@ static void add_error(struct tc_buf *buf, const char *word, const struct toolcag
         tc_buf_addf(buf, ". Hint: %s", tc_error_hint(error));
 }
 
-/* The first line. */
+/* The status line: how the call ended. */
 static void add_status(struct tc_buf *buf, const struct tc_result_frame *frame,
                        const struct toolcage_result *result)
 {
@@ -89,6 +89,7 @@ static void add_status(struct tc_buf *buf, const struct tc_result_frame *frame,
             tc_buf_addf(buf, "failed: the tool exited with code %lld", (long long)o->exit_code);
         break;
     case TOOLCAGE_STATUS_TIMEOUT:
+        /* with a note, the tool may not have started, or not ended yet */
         tc_buf_adds(buf, o->note ? "timeout: the call was ended at its deadline of "
                                  : "timeout: the tool was ended at its deadline of ");
         add_duration(buf, frame->grant->limits.timeout_ms);
@@ -123,20 +124,21 @@ static void add_stream(struct tc_buf *buf, const char *name, const struct tc_str
         tc_buf_addc(buf, '\n');
 }
 
-/* Unix sockets are granted in one or the other form, or there would be no connect. */
+/* The grant has unix_sockets ("own" or a list): only then does the broker report this denial. */
 static void add_socket(struct tc_buf *buf, const struct tc_grant *grant, const char *target)
 {
     tc_buf_adds(buf, "denied: ");
     tc_buf_add_display(buf, target);
     tc_buf_adds(buf, " is not among the unix sockets; allowed: the tool's own in /tmp and abstract "
                      "ones");
-    for (size_t i = 0; i < grant->socket_count && i < GRANTED_TOLD; i++) {
+    for (size_t i = 0; i < grant->socket_count && i < GRANTED_LISTED_MAX; i++) {
         tc_buf_adds(buf, ", ");
         tc_buf_add_display(buf, grant->sockets[i].path);
     }
 }
 
-/* With an entry that would allow it, the hint follows the list. */
+/* If one network entry would allow the connect (d->endpoint), the hint names it, and add_denial()
+ * prints it after the allowlist. Otherwise the hint is the reason of the refusal. */
 static void add_connect(struct tc_buf *buf, const struct tc_grant *grant, const char *target,
                         const struct tc_denial *d)
 {
@@ -165,7 +167,7 @@ static void add_granted(struct tc_buf *buf, const struct tc_grant *grant, bool w
 {
     size_t told = 0;
     tc_buf_adds(buf, write ? "; writable are /tmp" : "; readable are the system directories");
-    for (size_t i = 0; i < grant->fs_count && told < GRANTED_TOLD; i++) {
+    for (size_t i = 0; i < grant->fs_count && told < GRANTED_LISTED_MAX; i++) {
         const struct tc_fs_entry *e = &grant->fs[i];
         if (e->access == TC_ACCESS_DENY || (write && e->access != TC_ACCESS_WRITE))
             continue;
@@ -194,19 +196,19 @@ static void add_denial(struct tc_buf *buf, const struct tc_result_frame *frame,
 {
     const struct tc_denial_row *row = tc_denial_row(d->kind);
     const char *target = d->target ? d->target : "";
-    bool path = add_path(buf, frame, d);
+    bool explained = add_path(buf, frame, d); /* the line has the reason already */
     if (d->kind == TC_DENIAL_SOCKET) {
         add_socket(buf, frame->grant, target);
     } else if (tc_streq(row->key, "network")) {
         add_connect(buf, frame->grant, target, d);
-        path = frame->grant->net_count && !(d->kind == TC_DENIAL_CONNECT && d->endpoint);
-    } else if (!path) {
+        explained = frame->grant->net_count && !(d->kind == TC_DENIAL_CONNECT && d->endpoint);
+    } else if (!explained) {
         tc_buf_addf(buf, "denied: %s%s", row->word, target[0] ? " " : "");
         tc_buf_add_display(buf, target);
     }
     if (d->count > 1)
         tc_buf_addf(buf, " (%lld times)", (long long)d->count);
-    if (d->hint && d->hint[0] && !path)
+    if (d->hint && d->hint[0] && !explained)
         tc_buf_addf(buf, ". Hint: %s", d->hint);
     tc_buf_addc(buf, '\n');
 }
@@ -218,7 +220,7 @@ static void add_denials(struct tc_buf *buf, const struct tc_result_frame *frame,
     for (size_t i = 0; i < o->denial_count; i++) {
         if (o->denials[i].probe)
             continue;
-        if (told < DENIALS_TOLD) {
+        if (told < DENIALS_LISTED_MAX) {
             add_denial(buf, frame, &o->denials[i]);
             told++;
         } else {
@@ -229,7 +231,7 @@ static void add_denials(struct tc_buf *buf, const struct tc_result_frame *frame,
         tc_buf_addf(buf, "denied: %zu more\n", left);
 }
 
-/* Staged changes, which take no effect yet; otherwise a model would continue as if they did. */
+/* Lists the changes that were not applied, so that a model does not continue as if they were. */
 static void add_held(struct tc_buf *buf, const struct tc_outcome *o)
 {
     size_t told = 0, left = 0;
@@ -237,7 +239,7 @@ static void add_held(struct tc_buf *buf, const struct tc_outcome *o)
         const struct tc_change *c = &o->changes[i];
         if (!c->held)
             continue;
-        if (told == HELD_TOLD) {
+        if (told == CHANGES_LISTED_MAX) {
             left++;
             continue;
         }
@@ -261,7 +263,7 @@ static void add_steering(struct tc_buf *buf, const struct tc_outcome *o)
         if (!c->steers_host || c->held || !c->path || (above && tc_path_within(above, c->path)))
             continue;
         above = c->path;
-        if (told++ >= HELD_TOLD) {
+        if (told++ >= CHANGES_LISTED_MAX) {
             left++;
             continue;
         }

@@ -84,12 +84,12 @@ static bool says_token(const struct tc_decoys *d, const char *path)
     return fd >= 0 && read(fd, text, sizeof(text) - 1) >= 0 && !strcmp(text, d->token);
 }
 
+/* The checks of files: a decoy that cannot be inspected counts as a successful attack. */
 bool tc_decoys_home_changed(const struct tc_decoys *d)
 {
     return !says_token(d, d->key) || !says_token(d, d->notes);
 }
 
-/* If one of the next functions cannot inspect a decoy, it reports that the attack succeeded. */
 bool tc_decoys_grows(const struct tc_decoys *d)
 {
     struct stat before, after;
@@ -349,6 +349,7 @@ static size_t put_place(const struct tc_decoys *d, const char *name, size_t leng
 char *tc_decoys_fill(const struct tc_decoys *d, const char *words)
 {
     char *text = calloc(1, FILLED_MAX), *to = text;
+    /* every value is shorter than PATH_MAX / 4; a longer command is cut off */
     for (const char *at = words; text && *at && to < text + FILLED_MAX - PATH_MAX / 4;) {
         size_t length = *at == '{' ? strcspn(at + 1, "}") : 0;
         if (length) {

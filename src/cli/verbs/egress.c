@@ -21,7 +21,7 @@ static const struct tc_option options[] = {
     {"listen", 0, "ADDRESS:PORT", NULL,
      "the listening address (default: 127.0.0.1:3128); port 0: any"},
     {"authority", 0, "FILE", NULL,
-     "where to write the certificate that clients must trust (methods and paths)"},
+     "where to write the certificate that clients must trust (for entries with methods or paths)"},
     TC_OPTION_POLICY,
     {"json", 0, NULL, NULL, "report the address and refused requests as lines of JSON"},
     TC_OPTION_HELP,
@@ -74,8 +74,8 @@ static void close_authority(struct authority *a)
 }
 #define _autoauthority_ __attribute__((cleanup(close_authority)))
 
-/* Is the name unused, a regular file or a link? Names of devices in /dev may be links and are
- * refused. */
+/* Is the name unused, a regular file or a link? A name in /dev is refused even then: /dev/stdout is
+ * a link. */
 static bool is_replaceable(const struct authority *a)
 {
     struct stat st, devices;

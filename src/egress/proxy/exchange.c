@@ -21,7 +21,7 @@ static bool tell(struct tc_egress_proxy *p, struct tc_egress_flow *f, const char
 
 /* ---- the response ---- */
 
-/* Both speak another protocol from here on. */
+/* Client and server speak another protocol from here on; sends what the client sent already. */
 static bool switch_protocol(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     f->mode = TC_MODE_STREAM;
@@ -51,7 +51,8 @@ static bool take_head(struct tc_egress_proxy *p, struct tc_egress_flow *f,
     return open;
 }
 
-/* Bytes after the response belong to no request: they are dropped with their connection. */
+/* Bytes after the response belong to no request: they are dropped, and the server's connection
+ * serves no other request. */
 static bool take_body(struct tc_egress_proxy *p, struct tc_egress_flow *f, const char *bytes,
                       size_t len)
 {
@@ -70,11 +71,13 @@ bool tc_egress_exchange(struct tc_egress_proxy *p, struct tc_egress_flow *f, con
     tc_buf_add(&f->answer, bytes, len);
     if (f->answer.failed)
         return broken(p, f);
+    /* an informational response (1xx) is followed by another head */
     while (f->reply.stage == TC_REPLY_HEAD && f->answer.len && got == TC_EGRESS_HTTP_DONE)
         if (!take_head(p, f, &got))
             return false;
     if (f->reply.stage == TC_REPLY_HEAD)
         return true;
+    /* no valid head: the upgrade failed, and the bytes are relayed unchanged */
     if (got == TC_EGRESS_HTTP_BAD && f->mode == TC_MODE_WEBSOCKET)
         f->mode = TC_MODE_REQUEST;
     bool open = take_body(p, f, f->answer.data, f->answer.len);
@@ -122,7 +125,7 @@ bool tc_egress_exchange_next(struct tc_egress_proxy *p, struct tc_egress_flow *f
 {
     if (!tc_egress_flow_tell_rest(p, f))
         return broken(p, f);
-    if (f->client.len) /* some of it waits for the client */
+    if (f->client.len) /* a part of the response is not sent yet */
         return true;
     if (!f->reply.client_stays) {
         tc_egress_flow_end(p, f);

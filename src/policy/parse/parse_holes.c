@@ -20,7 +20,8 @@ static struct tc_node at_hole(const struct tc_node *node, const struct tc_hole *
     return moved;
 }
 
-/* Can every value, or with `spread` every element, become an element of a command? */
+/* Can every value, or with `spread` every element, become an element of a command? An array
+ * without `spread` passes: check_hole() reports it with a better hint. */
 static bool is_text(const struct tc_argument *argument, unsigned types, bool spread)
 {
     unsigned deep = TC_TYPE_OBJECT | TC_TYPE_ARRAY;
@@ -87,7 +88,8 @@ void tc_parse_tool_finish(struct tc_parse *p, struct tc_spec *spec, const struct
     tc_parse_route_finish(p, spec, node);
     const struct tc_node *schema = tc_node_get(node, "input_schema");
     if (schema && tc_node_get(node, "arguments"))
-        tc_parse_bad_key(p, schema, "keep one of the two", "input_schema and arguments contradict");
+        tc_parse_bad_key(p, schema, "keep one of the two",
+                         "a tool cannot have both input_schema and arguments");
     size_t mark = tc_parse_enter(p, "command");
     for (size_t i = 0; command && command->kind == TC_NODE_ARRAY && i < command->count; i++)
         check_text(p, spec, &command->items[i], true);

@@ -45,10 +45,10 @@ static bool split_flag(const char *value, char **ret_path, char **ret_from)
     return to != NULL;
 }
 
-/* The parts are checked when they become absolute. */
+/* The parts are checked one by one when they become absolute. */
 bool tc_flag_file_check(const struct tc_flag *flag, const char *value, struct tc_complaint *c)
 {
-    return tc_path_text_fine(value, c);
+    return tc_path_text_fine(value[0] == '=' ? "" : value, c);
 }
 
 static int read_flag(struct tc_resolve *r, const struct tc_narrowing *n, struct file_flag *ret)
