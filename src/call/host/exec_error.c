@@ -185,6 +185,18 @@ static bool explain_line_ends(struct failed *f)
     return true;
 }
 
+/* "#!sh": the kernel looks for it in the working directory. */
+static bool explain_relative(struct failed *f)
+{
+    const struct tc_strv *files = &f->starts.files;
+    if (f->starts.missing || !files->count ||
+        !tc_script_is_relative(files->items[files->count - 1]))
+        return false;
+    f->message = tc_format("%s names its interpreter by a relative path", f->command);
+    f->hint = strdup("write the whole path in its first line, as in #!/bin/sh");
+    return true;
+}
+
 static bool explain_missing(struct failed *f)
 {
     if (!f->starts.missing)
@@ -258,7 +270,8 @@ struct toolcage_error *tc_exec_error(const struct tc_result_frame *frame,
     tc_error_free(err);
     if (rc < 0 || !look_up(&f, here.home))
         return NULL;
-    bool explained = missing ? explain_name(&f) || explain_line_ends(&f) || explain_missing(&f)
+    bool explained = missing ? explain_name(&f) || explain_line_ends(&f) || explain_relative(&f) ||
+                                   explain_missing(&f)
                              : explain_format(&f);
     return explained ? write_error(&f, (int)failure->code) : NULL;
 }

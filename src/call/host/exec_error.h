@@ -28,5 +28,7 @@ char *tc_file_fault(const char *host, const char *name, int errnum, char **ret_h
 
 /* Does the script's first line end with a carriage return? */
 bool tc_script_has_windows_ends(const char *host);
+/* Does it name its interpreter by a relative path? */
+bool tc_script_is_relative(const char *host);
 
 #endif

@@ -134,7 +134,7 @@ static bool read_file(const char *host, struct file *ret)
         return false;
     _autofd_ int fd =
         S_ISREG(ret->st.st_mode) ? open(host, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC) : -1;
-    ssize_t n = fd < 0 ? -1 : pread(fd, ret->head, sizeof(ret->head), 0);
+    ssize_t n = fd < 0 ? -1 : pread(fd, ret->head, sizeof(ret->head) - 1, 0);
     ret->length = n > 0 ? (size_t)n : 0;
     return n >= 0 || !S_ISREG(ret->st.st_mode) || !(ret->st.st_mode & 0111);
 }
@@ -146,6 +146,16 @@ bool tc_script_has_windows_ends(const char *host)
         return false;
     const unsigned char *end = memchr(file.head, '\n', file.length);
     return end && end[-1] == '\r';
+}
+
+bool tc_script_is_relative(const char *host)
+{
+    struct file file = {.name = ""};
+    if (!read_file(host, &file) || !begins(&file, "#!", 2))
+        return false;
+    const char *at = (const char *)file.head + 2;
+    at += strspn(at, " \t");
+    return *at != '/' && *at != '\n' && *at;
 }
 
 char *tc_file_fault(const char *host, const char *name, int errnum, char **ret_hint)

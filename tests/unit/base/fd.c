@@ -193,6 +193,17 @@ static void a_gone_peer_is_an_error(void **state)
     (void)close(pair.ends[0]);
 }
 
+static void the_null_device_is_recognised(void **state)
+{
+    char byte;
+    _autofd_ int null = tc_open_null(), zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+    _autofd_ int file = tc_memfd("null", "", 0);
+    assert_true(null >= 0 && tc_is_null(null));
+    assert_int_equal(read(null, &byte, 1), 0);
+    assert_int_equal(write(null, "x", 1), -1);
+    assert_false(tc_is_null(zero) || tc_is_null(file) || tc_is_null(-1));
+}
+
 static void a_filled_pipe_ends_behind_its_bytes(void **state)
 {
     static char much[65537], back[65537];
@@ -309,6 +320,7 @@ static void list_of_a_directory_begins_anew(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_null_device_is_recognised),
         cmocka_unit_test(passes_descriptors),
         cmocka_unit_test(closes_surplus_descriptors),
         cmocka_unit_test(a_cut_message_is_an_error),

@@ -49,6 +49,7 @@ static int make_home(void **state)
     assert_int_equal(symlink("loop", at("lone/loop")), 0);
     put("lone/nowhere", "#!/nowhere/bin/sh\n");
     put("lone/relative", "#!sh\n");
+    put("lone/windows", "#!/usr/bin/env\r\n");
     put("lone/system", "#!/bin/sh\n");
     assert_int_equal(mkfifo(at("lone/fifo"), 0755), 0);
     return 0;
@@ -126,6 +127,17 @@ static void a_missing_interpreter_is_named(void **state)
     assert_string_equal(alone.grant.items[0], at("venv"));
 }
 
+/* The kernel takes a carriage return for a part of the name. */
+static void windows_line_ends_name_another_interpreter(void **state)
+{
+    _auto_(tc_exec_check_done) struct tc_exec_check s;
+    look(&s, "lone", "lone/windows", 0);
+    expect(&s, "/usr/bin/env\r", "lone/windows", true);
+    assert_int_equal(s.grant.count, 0);
+    assert_int_equal(s.files.count, 1);
+    assert_string_equal(s.files.items[0], at("lone/windows"));
+}
+
 /* A granted file is what it leads to, and a link on the way is one of the cage. */
 static void links_are_those_of_the_cage(void **state)
 {
@@ -161,6 +173,7 @@ int main(void)
         cmocka_unit_test(present_programs_add_no_grant),
         cmocka_unit_test(links_and_interpreters_are_hops),
         cmocka_unit_test(a_missing_interpreter_is_named),
+        cmocka_unit_test(windows_line_ends_name_another_interpreter),
         cmocka_unit_test(links_are_those_of_the_cage),
         cmocka_unit_test(ungranted_paths_are_not_resolved),
     };
