@@ -163,6 +163,22 @@ static int check_point(struct tc_cage *cage, struct tc_item *item, const struct 
                         in->path, item->directory ? "directory" : "file");
 }
 
+/* A directory that every cage shows as a whole is the host's: no mount point can be made in it. */
+static int check_system_point(struct tc_cage *cage, const struct tc_item *item)
+{
+    struct stat st;
+    if (!tc_system_shows(cage->plan->system, item->path) ||
+        (stat(item->path, &st) == 0 && S_ISDIR(st.st_mode) == item->directory))
+        return 0;
+    return tc_cage_fail(cage,
+                        TC_WHY(TOOLCAGE_EPATH, "trees", item->path,
+                               "create it on the host first, or grant it at another path"),
+                        TC_CLAUSE_FS_READ,
+                        "every cage shows a directory above %s, which contains no such %s to mount "
+                        "it on",
+                        item->path, item->directory ? "directory" : "file");
+}
+
 /* Creates a mount point in the private storage that contains the path. */
 static int put_point(struct tc_cage *cage, const struct tc_item *item, const struct tc_item *in)
 {
@@ -207,7 +223,9 @@ static int collect_points(struct tc_cage *cage)
             rc = in->single_dir ? put_point(cage, item, in) : check_point(cage, item, in);
         else if (tc_path_within("/tmp", item->path))
             rc = put_point(cage, item, NULL);
-        else if (!in_system(cage->plan, item->path))
+        else if (in_system(cage->plan, item->path))
+            rc = check_system_point(cage, item);
+        else
             p->points[p->point_count++] = (struct tc_root_point){item->path, item->directory};
         if (rc < 0)
             return -1;

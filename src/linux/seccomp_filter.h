@@ -29,7 +29,7 @@ enum tc_seccomp_watch {
     TC_WATCH_NOTHING,
     TC_WATCH_CALLS,    /* refusals, exec, connect and sysinfo */
     TC_WATCH_PATHS,    /* calls that open a path, or change what it names */
-    TC_WATCH_ACCESSES, /* calls that only look */
+    TC_WATCH_ACCESSES, /* the same calls; what they are allowed is listed, too */
 };
 
 /* The filter program: static, read-only. */

@@ -401,8 +401,11 @@ static int hide_system(struct tc_cage *cage, const struct tc_deny *d, int links)
             return hide_at(cage, m->path, m->from, d, links);
     }
     for (const char *at = plan->system; tc_system_next(&at, path);)
-        if (tc_path_within(path, d->path) && !tc_tree_denied(plan, path))
-            return hide_at(cage, path, path, d, links);
+        if (tc_path_within(path, d->path) && !tc_tree_denied(plan, path)) {
+            char *kept = tc_arena_format(&cage->trees->arena, "%s", path);
+            return kept ? hide_at(cage, kept, kept, d, links)
+                        : refuse_deny(cage, d, "out of memory while hiding");
+        }
     return 0; /* not in the cage */
 }
 

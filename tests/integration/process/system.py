@@ -216,6 +216,39 @@ def by_dpkg(caller, who):
         check(said in text, f"{who}: explain agrees about {path}", text)
 
 
+def with_a_policy(caller, who):
+    """Grants and denied names of a policy meet the paths that every cage shows."""
+    ws = os.path.join(caller.home, "ws")
+    policy = os.path.join(caller.home, "p.toml")
+    put(f"{ws}/data/f", "granted\n")
+    tools = {
+        "denies": 'denied = ["/etc/whole.d/x", "/etc/probe.conf"]',
+        "grants": f'readable = ["/etc/hostname", {{ path = "/etc/new", from = "{ws}/data" }}]',
+        "inside": f'readable = [{{ path = "/etc/whole.d/new", from = "{ws}/data" }}]',
+        "over": f'readable = [{{ path = "/etc/whole.d/deep", from = "{ws}/data" }}]',
+    }
+    put(policy, "".join(f"[tool.{name}]\nfilesystem = {{ {text} }}\n" for name, text in tools.items()))
+    subprocess.run(["chown", "-R", f"{caller.uid}", caller.home], check=True)
+
+    def call(tool, script):
+        return caller.run("exec", "--policy", policy, "--tool", tool, "--", "/bin/sh", "-c", script)
+
+    text = call("denies", "cd /etc; cat whole.d/x probe.conf whole.d/deep/y")
+    check(
+        "SHOWN whole.d/deep/y" in text and text.count("SHOWN") == 1, f"{who}: denied names are hidden", text
+    )
+    text = call("grants", "cd /etc; cat hostname new/f whole.d/x")
+    check(
+        "CLOSED hostname" in text and "granted" in text and "SHOWN whole.d/x" in text,
+        f"{who}: a grant opens a closed path",
+        text,
+    )
+    text = call("inside", "true")
+    check("no such directory to mount it on" in text, f"{who}: a mount point cannot be made in /etc", text)
+    text = call("over", "cd /etc/whole.d; cat deep/f x")
+    check("granted\nSHOWN whole.d/x" in text, f"{who}: a grant covers a shown path", text)
+
+
 def changes(caller, who):
     put("/etc/whole.d/stray", "CLOSED later\n")
     text = caller.all()
@@ -271,6 +304,7 @@ def main():
     callers = [("root", Caller(0)), ("an ordinary user", Caller(ORDINARY))]
     for who, caller in callers:
         by_dpkg(caller, who)
+        with_a_policy(caller, who)
     changes(callers[1][1], "an ordinary user")
     by_others(callers[0][1], base)
     for _, caller in callers:
