@@ -55,6 +55,15 @@ static bool open_to_all(const struct stat *st)
            (st->st_gid == 0 || !(st->st_mode & S_IWGRP));
 }
 
+/* The mount of a path; 0: unknown. */
+static uint64_t mount_of(int dir, const char *name)
+{
+    struct statx st;
+    bool known = statx(dir, name, AT_SYMLINK_NOFOLLOW, STATX_MNT_ID, &st) == 0 &&
+                 (st.stx_mask & STATX_MNT_ID);
+    return known ? st.stx_mnt_id : 0;
+}
+
 static bool is_generated(const char *path)
 {
     for (size_t i = 0; i < TC_COUNT(generated); i++)
@@ -94,6 +103,8 @@ static enum share look_at(struct tc_system_scan *s, int dir, const char *name, c
         return PART;
     if (strchr(name, '\n') || tc_credential_system(path) ||
         fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || ++s->files > FILES_MAX)
+        return NOTHING;
+    if (mount_of(dir, name) != s->mount) /* a file that is mounted there is not the package's */
         return NOTHING;
     if (S_ISDIR(st.st_mode))
         return open_to_all(&st) ? look_at_directory(s, dir, name, path, depth + 1) : NOTHING;
@@ -155,8 +166,10 @@ static int compare(const void *a, const void *b)
 void tc_system_scan(struct tc_system_scan *s)
 {
     struct stat st;
-    if (lstat("/etc", &st) == 0 && S_ISDIR(st.st_mode) && open_to_all(&st))
+    if (lstat("/etc", &st) == 0 && S_ISDIR(st.st_mode) && open_to_all(&st)) {
+        s->mount = mount_of(AT_FDCWD, "/etc");
         (void)look_at_directory(s, AT_FDCWD, "/etc", "/etc", 0);
+    }
     for (size_t i = 0; i < TC_COUNT(data); i++)
         look_at_data(s, data[i]);
     if (s->paths.count > PATHS_MAX) /* each is a mount or a copy in every new root */

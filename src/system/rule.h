@@ -11,6 +11,7 @@ struct tc_system_scan {
     const struct tc_owners *owners;
     struct tc_strv paths;   /* what is shown */
     struct tc_strv watched; /* what must be unchanged for `paths` to be right */
+    uint64_t mount;         /* of /etc */
     size_t files;           /* how many files were looked at */
     bool memory;            /* out of memory */
 };

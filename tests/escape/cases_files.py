@@ -169,6 +169,23 @@ def host_accounts_are_read(s):
     return "GOT" in answer
 
 
+def a_stray_file_of_etc_is_read(s):
+    """World-readable, beside the settings that every cage shows, but no package's."""
+    name = "toolcage-stray-" + os.path.basename(s.root)
+    places = [f"/etc/{name}", f"/etc/fonts/{name}", f"/etc/vim/{name}", f"/etc/java-17-openjdk/{name}"]
+    strays = [path for path in places if os.path.isdir(os.path.dirname(path))]
+    try:
+        for path in strays:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(s.token)
+            os.chmod(path, 0o644)
+        return s.token in s.attack("files", "read", *strays)
+    finally:
+        for path in strays:
+            if os.path.exists(path):
+                os.unlink(path)
+
+
 def a_file_is_opened_by_handle(s):
     handle = s.outside("files", "handle-of", s.secret).split()
     if len(handle) != 2 or "missed" in handle:
@@ -565,6 +582,7 @@ CASES = [
     ("kernel files open for writing", kernel_files_open_for_writing, {"root": True}),
     ("PID 1 is rewritten through /proc", own_limits_are_lifted_by_proc, {}),
     ("accounts of the host are read", host_accounts_are_read, {"root": True}),
+    ("a stray file of /etc is read", a_stray_file_of_etc_is_read, {"root": True}),
     ("a file is opened by its handle", a_file_is_opened_by_handle, {"root": True}),
     ("descriptors are inherited", descriptors_are_inherited, {"free": DIRECT}),
     ("a directory is inherited", a_directory_is_inherited, {"free": DIRECT}),

@@ -91,13 +91,19 @@ def make_etc(scratch):
     os.chmod("/etc/locked.d", 0o700)
     os.chown("/etc/probe.d/theirs.conf", ORDINARY, 0)
     os.chown("/etc/probe.d/team.conf", 0, TEAM)
+    put("/etc/whole3.d/over", "CLOSED over\n")
+    put(f"{scratch}/over", "CLOSED mounted over\n")
+    subprocess.run(["mount", "--bind", f"{scratch}/over", "/etc/whole3.d/over"], check=True)
     os.symlink("a.conf", "/etc/probe.d/chosen")
     os.symlink("/root/diary", "/etc/probe.d/elsewhere")
     os.symlink("/usr/share/zoneinfo/Europe/Paris", "/etc/localtime")
 
 
 def owned():
-    return [f"/etc/{name}" for name in (*OPEN, *NAMED, *MODES, "whole2.d/z", "probe.d", "whole.d")]
+    return [
+        f"/etc/{name}"
+        for name in (*OPEN, *NAMED, *MODES, "whole2.d/z", "whole3.d/over", "probe.d", "whole.d")
+    ]
 
 
 def dpkg():
