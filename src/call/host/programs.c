@@ -23,6 +23,7 @@
 #include "base/path.h"
 #include "call/host/search_path.h"
 #include "policy/names/system_paths.h"
+#include "policy/backends.h"
 #include "provenance/provenance.h"
 
 enum { SMALL_FILE = 64 << 10 };
@@ -374,11 +375,25 @@ static int fail_writable(const char *name, const char *file, struct toolcage_err
         "the program %s is %s, which a tool may have written", name, file);
 }
 
+/* Does `programs` come from a shipped profile, which knows neither the host nor the backend? */
+static bool is_shipped(const struct extension *x)
+{
+    return x->said.line && tc_startswith(tc_policy_file(x->policy, x->said.line), "profile:");
+}
+
+/* An image has its own programs, and a module needs none. */
+static bool runs_host_programs(const struct tc_grant *grant)
+{
+    const struct tc_backend *backend = tc_backend_find(grant->backend);
+    return !grant->image && !grant->layers.count && !grant->fallback.count && backend &&
+           (backend->kind == TC_BACKEND_PROCESS || backend->kind == TC_BACKEND_SENTRY);
+}
+
 static int add_named(struct extension *x, const char *path, const char *name,
                      struct toolcage_error **err)
 {
     _autofree_ char *file = strchr(name, '/') ? NULL : tc_program_find(path, name);
-    bool shipped = tc_startswith(tc_policy_file(x->policy, x->said.line), "profile:");
+    bool shipped = is_shipped(x);
     if (!file)
         return shipped && errno != ENOMEM ? 0 : fail_missing(x, name, path, err);
     _auto_(leads_done) struct leads l = {0};
@@ -462,7 +477,8 @@ static int extend(struct extension *x, const char *path, struct toolcage_error *
          !tc_provenance_here(&x->writers, commands ? NULL : &grant->tool_writable,
                              tc_policy_writable(grant->policy))))
         return tc_fail_memory(err);
-    for (size_t i = 0; i < grant->programs.count && r == 0; i++)
+    bool named = !is_shipped(x) || runs_host_programs(grant);
+    for (size_t i = 0; named && i < grant->programs.count && r == 0; i++)
         r = add_named(x, path, grant->programs.items[i], err);
     if (r == 0 && commands)
         r = add_command(x, path, err);

@@ -486,6 +486,16 @@ def toolchains(s):
             f"{' '.join(command)}: no password is read",
             ran,
         )
+    for more, shown in (
+        ("", True),
+        ('image = "/image"\nbackend = "oci"', False),
+        ('backend = "qemu"', False),
+    ):
+        policy = s.write(
+            "extends.toml", f'extends = ["profile:build"]\n[tool.x]\ncommand = ["true"]\n{more}\n'
+        )
+        told = toolcage(s, "policy", "explain", "--policy", policy, "--tool", "x", "--json", extra=extra)
+        check((rustup in told.stdout) == shown, f"an image has its own programs: {more!r}", told)
     beside = toolcage(s, "exec", "--preset", "python", "--", "cat", f"{rustup}/settings.toml", extra=extra)
     check(beside.returncode != 0 and not beside.stdout, "other profiles show no toolchain of it", beside)
 
