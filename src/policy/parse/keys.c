@@ -176,14 +176,20 @@ const struct tc_key tc_keys[] = {
      .text = "CPU time of the whole cage.", .example = "cpu_time = \"20s\""},
     {EACH_AND_SETUP, "cpus", tc_set_value, LIMIT(cpus_milli), .id = TC_KEY_CPUS,
      RANGE(CPUS, 10, 1024000), .type = "number", .fallback = "unset",
-     .text = "The number of CPUs that the cage may use.", .example = "cpus = 1.5"},
+     .text =
+         "The number of CPUs that the cage may use. The CPU affinity of its processes is this "
+         "number, "
+         "rounded up: nproc, Go, the JVM, Node.js (os.availableParallelism) and OpenMP read it. "
+         "Python's os.cpu_count() reads the number of the host's CPUs.",
+     .example = "cpus = 1.5"},
     {EACH_AND_SETUP, "pids", tc_set_value, LIMIT(pids), .id = TC_KEY_PIDS, RANGE(COUNT, 1, 4194304),
      .type = "integer", .fallback = "128", .text = "The maximum number of processes and threads.",
      .example = "pids = 64"},
     {EACH_AND_SETUP, "disk", tc_set_disk, LIMIT(disk), .id = TC_KEY_DISK,
      RANGE(SIZE, 65536, MAX_BYTES), .type = "size", .fallback = "64MiB, 16384 files",
      .text =
-         "The size of private storage: /tmp and all other writable paths that are not on the host.",
+         "The size of private storage: /tmp and all other writable paths that are not on the host. "
+         "A first go build of a small program, or an installation of numpy, needs 96MiB.",
      .example = "disk = \"256MiB\""},
     {EACH_AND_SETUP, "open_files", tc_set_value, LIMIT(open_files), .id = TC_KEY_OPEN_FILES,
      RANGE(COUNT, 8, 1048576), .type = "integer", .fallback = "1024",
