@@ -307,10 +307,12 @@ static int visit(void *userdata, const struct tc_walk_entry *e)
     return S_ISDIR(e->st->stx_mode) ? tc_workspace_kernel_fs(e) : 0;
 }
 
-/* Why a change is not committed, without a look at the host. */
-static const char *stays_away(const struct gathering *g, bool guarded)
+/* Why a change is not committed, without a look at the host. No approval commits a steering file,
+ * so it does not wait for one. */
+static const char *stays_away(const struct gathering *g, const char *relative, unsigned mode,
+                              bool guarded)
 {
-    if (guarded)
+    if (guarded || (g->asks && tc_commit_steers(g->cage, g->item, relative, mode)))
         return tc_commit_steering;
     return g->asks ? tc_commit_waits : tc_commit_undone;
 }
@@ -405,7 +407,7 @@ static int visit_copy(void *userdata, const struct tc_walk_entry *walked)
                   : fate == TC_CHOICE_STAYS   ? unchosen(g, e->relative, guarded)
                   : is_doubted(g, e, &change) ? tc_commit_steering
                   : g->commit                 ? tc_commit_entry(g->cage, g->item, e)
-                                              : stays_away(g, guarded);
+                              : stays_away(g, e->relative, e->st->stx_mode, guarded);
     g->sets_mode[e->depth] = g->commit && !change.held && S_ISDIR(e->st->stx_mode);
     count_undone(g, e->relative, change.held);
     change.cache = guarded ? 0
@@ -496,7 +498,7 @@ static void gather_removals(struct gathering *g)
         change.held = choice == TC_CHOICE_STAYS ? unchosen(g, entry->relative, guarded)
                       : is_needed(g, entry)     ? tc_commit_steering
                       : g->commit               ? tc_commit_removal(g->cage, entry)
-                                                : stays_away(g, guarded);
+                                  : stays_away(g, entry->relative, entry->host.mode, guarded);
         count_undone(g, entry->relative, change.held);
         if (fate == TC_COMMIT_REPLACED)
             continue; /* its replacement is listed */

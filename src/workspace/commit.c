@@ -166,9 +166,15 @@ bool tc_commit_trusted(const struct tc_cage *cage, const struct tc_item *item, c
            !named(cage->trees, item, relative);
 }
 
-/* Makes the workspace's owner the owner of a new entry. The owner may have replaced the entry
- * meanwhile (with a link to a file of root), so the entry must still be this process's and have one
- * name only. */
+bool tc_commit_steers(const struct tc_cage *cage, const struct tc_item *item, const char *relative,
+                      unsigned mode)
+{
+    return tc_commit_guarded(item, relative, mode) ||
+           (!named(cage->trees, item, relative) && steers(item, relative, mode));
+}
+
+/* Gives a new entry to the owner of the workspace. The owner may have replaced it meanwhile, so
+ * only an entry that this process made and that has a single name is given. */
 static int give(const struct tc_item *item, int dir, const char *name, unsigned type)
 {
     struct stat st;
@@ -361,7 +367,6 @@ static bool is_above_denied(const struct tc_cage *cage, const struct tc_item *it
 const char *tc_commit_entry(struct tc_cage *cage, const struct tc_item *item,
                             const struct tc_walk_entry *e)
 {
-    const struct tc_trees *t = cage->trees;
     const struct tc_workspace *w = cage->workspace;
     unsigned mode = e->st->stx_mode;
     if (tc_commit_left_out(item, mode))
@@ -369,8 +374,7 @@ const char *tc_commit_entry(struct tc_cage *cage, const struct tc_item *item,
     if (!item->name && (tc_workspace_denied(cage, item, e->relative) ||
                         (S_ISLNK(mode) && is_above_denied(cage, item, e->relative))))
         return "denied";
-    if (tc_commit_guarded(item, e->relative, mode) ||
-        (!named(t, item, e->relative) && steers(item, e->relative, mode)))
+    if (tc_commit_steers(cage, item, e->relative, mode))
         return tc_commit_steering;
     _autofd_ int dir = tc_resolve_parent(item->fd, e->relative);
     if (dir < 0)
@@ -378,7 +382,7 @@ const char *tc_commit_entry(struct tc_cage *cage, const struct tc_item *item,
     if (tc_journal_write(w->journal, item, e->relative) < 0)
         return tc_commit_undone;
     if (S_ISDIR(mode))
-        return commit_directory(w, item, e, dir, t->host->privileged);
+        return commit_directory(w, item, e, dir, cage->trees->host->privileged);
     return replace(cage, item, e, dir);
 }
 
@@ -408,14 +412,12 @@ enum tc_commit_fate tc_commit_fate(const struct tc_copied *entry)
 
 const char *tc_commit_removal(const struct tc_cage *cage, const struct tc_copied *entry)
 {
-    const struct tc_trees *t = cage->trees;
     const struct tc_workspace *w = cage->workspace;
     const char *name = tc_path_base(entry->relative);
     bool directory = S_ISDIR(entry->host.mode);
     struct statx st;
     if (tc_tree_guards_below(entry->item, entry->relative) ||
-        (!named(t, entry->item, entry->relative) &&
-         steers(entry->item, entry->relative, entry->host.mode)))
+        tc_commit_steers(cage, entry->item, entry->relative, entry->host.mode))
         return tc_commit_steering;
     _autofd_ int dir = tc_resolve_parent(entry->item->fd, entry->relative);
     if (dir < 0)

@@ -51,6 +51,9 @@ const struct tc_copied *tc_commit_base(const struct tc_workspace *w, const struc
                                        const char *relative);
 /* Is it a file of the policy, or would it replace a directory above one? */
 bool tc_commit_guarded(const struct tc_item *item, const char *relative, unsigned mode);
+/* Is it a steering file, which is never committed, or a file of the policy? */
+bool tc_commit_steers(const struct tc_cage *cage, const struct tc_item *item, const char *relative,
+                      unsigned mode);
 /* Does git trust a file of this name (TC_STEERS_WRITTEN), without the grant naming it? */
 bool tc_commit_trusted(const struct tc_cage *cage, const struct tc_item *item,
                        const char *relative);

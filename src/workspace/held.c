@@ -64,6 +64,13 @@ static int add_waiting(struct tc_outcome *o, const struct tc_held_list *list)
     return w->call && !w->tool == !list->tool ? 0 : -1;
 }
 
+/* The newest first: ids increase with time. */
+static int by_age(const void *a, const void *b)
+{
+    const struct tc_waiting *x = a, *y = b;
+    return strcmp(y->call, x->call);
+}
+
 int tc_held_calls(struct tc_outcome *outcome)
 {
     int fd = tc_held_look();
@@ -83,6 +90,8 @@ int tc_held_calls(struct tc_outcome *outcome)
         if (rc < 0)
             return tc_cage_fail_memory(&(struct tc_cage){.outcome = outcome}, "changes");
     }
+    if (outcome->waiting)
+        qsort(outcome->waiting, outcome->waiting_count, sizeof(*outcome->waiting), by_age);
     return more == 0 ? 0
                      : fail_held(outcome, "held", TOOLCAGE_ESYSTEM, "look into the state directory",
                                  "cannot list the staged changes in");

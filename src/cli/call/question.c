@@ -155,6 +155,12 @@ static bool holds_more(const struct tc_review *r, size_t row)
     return false;
 }
 
+/* No approval applies a steering file. */
+static bool can_apply(const struct tc_review_row *row)
+{
+    return !row->held || strcmp(row->held, "steers the host") != 0;
+}
+
 static void show_row(const struct question *q, const struct tc_review_row *row)
 {
     char *text = NULL;
@@ -164,7 +170,8 @@ static void show_row(const struct question *q, const struct tc_review_row *row)
         return;
     (void)fprintf(out, "%-8s  %s", row->kind, tc_review_name(&q->review, row));
     tc_review_put_detail(out, row);
-    (void)fputc('\n', out);
+    (void)fprintf(out, "%s%s%s\n", can_apply(row) ? "" : "  (", can_apply(row) ? "" : row->held,
+                  can_apply(row) ? "" : ", not applied)");
     tc_diff_put_row(out, q->engine, &q->review, row);
     if (!fclose(out))
         tc_cli_stderr_painted(TC_PAINT_DIFF, text);
@@ -246,7 +253,7 @@ static int settle_each(struct question *q)
     for (size_t i = 0; i < r->count; i++) {
         if (tc_review_hides(r, &r->rows[i]))
             continue;
-        if (holds_more(r, i))
+        if (holds_more(r, i) || !can_apply(&r->rows[i]))
             show_row(q, &r->rows[i]);
         else if (!ask_row(q, &r->rows[i], &verdicts[i]))
             break;

@@ -10,7 +10,7 @@
 
 #include "cli/show/say.h"
 
-enum { SECONDS = 10 };
+enum { SECONDS = 10, UNCOMPARED_LISTED = 20 };
 
 static const char none[] = "/dev/null";
 
@@ -42,6 +42,7 @@ struct comparing {
     struct tc_review_lines lines;
     int64_t until;
     bool late;
+    bool cut; /* the content of some files was not sent */
 };
 
 /* One change and its contents. */
@@ -141,8 +142,12 @@ static const char *put_change(FILE *out, struct comparing *c, const struct tc_re
     _autofree_ char *text = deleted ? strdup("") : tc_json_text(tc_json_get(row->file, "text"));
     const char *name = tc_review_name(c->review, row);
     const struct pair pair = {{added ? none : name, deleted ? none : name}, host, text};
-    if (!text)
-        return tc_json_get(row->file, "base64").at ? "not text" : "too large";
+    if (!text && tc_json_get(row->file, "base64").at)
+        return "not text";
+    if (!text) {
+        c->cut = true;
+        return "too large";
+    }
     if (!path)
         return "its name is not UTF-8";
     if (strcmp(path, row->path) != 0)
@@ -157,8 +162,8 @@ static void put_row(FILE *out, FILE *left, struct comparing *c, const struct tc_
     const char *why = put_change(out, c, row);
     if (!why)
         return;
-    c->lines.uncompared++;
-    (void)fprintf(left, "not compared  %s  (%s)\n", tc_review_name(c->review, row), why);
+    if (c->lines.uncompared++ < UNCOMPARED_LISTED)
+        (void)fprintf(left, "not compared  %s  (%s)\n", tc_review_name(c->review, row), why);
 }
 
 /* Output that is printed at once. */
@@ -219,11 +224,14 @@ int tc_diff_print(int fd, struct toolcage_engine *engine, const char *call,
         .engine = engine, .review = review, .until = tc_cli_now_ms() + SECONDS * 1000};
     struct piece last;
     int rc = open_piece(&last) ? print_rows(fd, last.out, &c) : 0;
+    if (last.out && c.lines.uncompared > UNCOMPARED_LISTED)
+        (void)fprintf(last.out, "not compared  %zu more files\n",
+                      c.lines.uncompared - UNCOMPARED_LISTED);
     _autofree_ char *sum = tc_review_sum(review, &c.lines);
     if (last.out && sum && (*sum || !review->count))
         (void)fprintf(last.out, "%s\n", *sum ? sum : "nothing is held");
     rc = end_piece(&last, fd, rc ? rc : sum ? 0 : tc_cli_no_memory());
-    if (!rc && c.late)
+    if (!rc && (c.late || c.cut))
         tc_cli_hint("toolcage changes %s show PATH compares only the files at PATH", call);
     return rc;
 }

@@ -25,7 +25,7 @@ static bool holds_any(const struct tc_review *review, const char *base)
 }
 
 /* One base for all names, so that names are comparable. */
-static int find_base(struct tc_review *review)
+static void find_base(struct tc_review *review)
 {
     review->place = holds_any(review, workspace) ? strdup(workspace) : getcwd(NULL, 0);
     const char *place = review->place;
@@ -34,7 +34,6 @@ static int find_base(struct tc_review *review)
         review->base = clean;
     else
         free(clean);
-    return 0;
 }
 
 char *tc_review_path(const struct tc_review *review, const char *name)
@@ -131,8 +130,8 @@ int tc_review_make(struct tc_review *review, struct tc_slice answer)
     }
     if (review->count)
         qsort(review->rows, review->count, sizeof(*review->rows), by_path);
-    int rc = find_files(review, answer);
-    return rc ? rc : find_base(review);
+    find_base(review);
+    return find_files(review, answer);
 }
 
 void tc_review_done(struct tc_review *review)

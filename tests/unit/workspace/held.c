@@ -136,8 +136,8 @@ static void staged_steering_files_are_never_applied(void **state)
     (void)state;
     stage("mkdir -p host/.git/hooks",
           "echo -n 1 >copy/.git/hooks/pre-push; echo -n 1 >copy/a; echo -n 1 >copy/deploy.sh",
-          "added .git/hooks/pre-push (pending approval), added a (pending approval), "
-          "added deploy.sh (pending approval)");
+          "added .git/hooks/pre-push (steers the host), added a (pending approval), "
+          "added deploy.sh (steers the host)");
     assert_int_equal(settle(TC_HELD_COMMIT, NULL, &outcome), 0);
     scene_expect("yes", "changes", scene_changes(&outcome),
                  "added .git/hooks/pre-push (steers the host), added a, "
