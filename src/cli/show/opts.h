@@ -71,8 +71,8 @@ struct tc_args {
     {"dry-run", 0, NULL, "commit=never", "show what the tool would change, and change nothing"},     \
     {"denials", 0, "calls|paths|accesses|off", "denials", "which denials are recorded and listed"},  \
     {"why", 0, NULL, "denials=paths", "list the paths that were refused, and what would allow them"}, \
-    {"backend", 0, "NAME", "backend", "the isolation backend"},                                           \
-    {"collect", 0, "PATTERN", "collect", "return changed files that match, in the result"}
+    {"backend", 0, "NAME", "backend", "the kind of cage: process, oci, gvisor, qemu and others"},                                           \
+    {"collect", 0, "PATTERN", "collect", "changed files of this name pattern go into the result"}
 /* clang-format on */
 
 /* Parses argv (after the verb's name). 0, or the exit code after an error message. Call

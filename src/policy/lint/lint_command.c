@@ -110,6 +110,22 @@ void tc_lint_scheme(struct tc_lint *l, const struct tc_spec *spec)
 
 /* ---- this host ---- */
 
+/* A path that is absolute on the host; /workspace is a directory of the call. */
+static void lint_paths(struct tc_lint *l, const struct tc_spec *spec)
+{
+    const struct tc_spec *files = tc_lint_given(l, spec, TC_KEY_FILESYSTEM);
+    for (size_t i = 0; files && i < files->fs_count; i++) {
+        const struct tc_fs_rule *rule = &files->fs[i];
+        const char *host = rule->from ? rule->from : "";
+        if (rule->access == TC_ACCESS_DENY || rule->optional || host[0] != '/' ||
+            l->facts->exists(host))
+            continue;
+        tc_lint_add(l, files, tc_access_list(rule->access), rule->line, host,
+                    "create it, or write { path = \"…\", optional = true }",
+                    "there is no %s on this host: each call is refused", host);
+    }
+}
+
 void tc_lint_absent(struct tc_lint *l, const struct tc_spec *spec)
 {
     const struct tc_spec *module = tc_lint_given(l, spec, TC_KEY_MODULE);
@@ -122,6 +138,8 @@ void tc_lint_absent(struct tc_lint *l, const struct tc_spec *spec)
         tc_lint_add(l, module, "module", module->said[TC_KEY_MODULE], NULL,
                     "compile the module, or name the file that exists",
                     "there is no module %s on this host", file);
+    if (l->facts->exists)
+        lint_paths(l, spec);
     for (size_t i = 0; env && l->facts->variable && i < env->env_pass.count; i++)
         if (!l->facts->variable(env->env_pass.items[i]))
             tc_lint_add(l, env, "env.pass", env->said[TC_KEY_ENV], env->env_pass.items[i],

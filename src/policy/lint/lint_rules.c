@@ -58,7 +58,7 @@ const struct tc_lint_rule tc_lint_rules[] = {
 
     /* settings without effect */
     {"command-outside", TC_SEVERITY_WARNING, KEYS(COMMAND), tc_lint_start},
-    {"absent-here", TC_SEVERITY_NOTE, KEYS2(MODULE, ENV), tc_lint_absent},
+    {"absent-here", TC_SEVERITY_NOTE, KEYS3(MODULE, ENV, FILESYSTEM), tc_lint_absent},
     {"module-not-run", TC_SEVERITY_WARNING, BACKENDS | KEYS(LAYERS), tc_lint_module},
     {"shadowed-entry", TC_SEVERITY_WARNING, KEYS2(FILESYSTEM, NETWORK), tc_lint_shadowed},
     {"denied-nothing", TC_SEVERITY_WARNING, KEYS(FILESYSTEM), tc_lint_denied_nothing},
