@@ -46,7 +46,12 @@ bool tc_notify_by_libc(struct tc_observer *o, pid_t pid)
 {
     _autobuf_ struct tc_buf now = TC_BUF_INIT, maps = TC_BUF_INIT;
     uint64_t stack, at, caller;
-    if (o->caller_looks == LOOKS_MAX)
+#ifdef __x86_64__
+    bool on_stack = true; /* the return address */
+#else
+    bool on_stack = false;
+#endif
+    if (!on_stack || o->caller_looks == LOOKS_MAX)
         return true;
     o->caller_looks++;
     /* "number six arguments stack-pointer program-counter" */

@@ -69,6 +69,7 @@ class Denial:
     key: str | None  #: the key of the policy that refuses it
     line: int | None
     hint: str | None
+    endpoint: str | None = None  #: of a connect: the network entry that would allow it
 
 
 @dataclass(frozen=True)
@@ -172,7 +173,13 @@ class Result:
     def denials(self) -> tuple[Denial, ...]:
         return tuple(
             Denial(
-                row["operation"], *_name(row, "target"), row["count"], row["key"], row["line"], row["hint"]
+                row["operation"],
+                *_name(row, "target"),
+                row["count"],
+                row["key"],
+                row["line"],
+                row["hint"],
+                row.get("endpoint"),
             )
             for row in self.details["denials"]
         )

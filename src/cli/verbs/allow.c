@@ -119,7 +119,7 @@ static void say_rest(struct tc_slice denial)
 static int name_options(struct tc_slice denials)
 {
     struct tc_scan_each each = tc_scan_walk(denials);
-    int named = 0;
+    int named = 0, told = 0;
     while (tc_scan_next(&each)) {
         if (tc_json_true(tc_json_get(each.value, "probe")))
             continue;
@@ -130,8 +130,9 @@ static int name_options(struct tc_slice denials)
         if (!line)
             say_rest(each.value);
         named += line != NULL;
+        told++;
     }
-    if (!named)
+    if (!told)
         tc_cli_say("no option allows what was denied last");
     return named ? 0 : 1;
 }

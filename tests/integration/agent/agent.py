@@ -188,7 +188,7 @@ def told():
         ("add", '{"a": 1, "a": 2, "b": 1}', "JSON object", "denied"),
         ("add", "{", "JSON object", "denied"),
         ("add", {"a": 1, "b": 1, "backend": "none"}, "backend", "denied"),
-        ("unlisted", {}, "no tool", "denied"),
+        ("unlisted", {}, "the tools are", "denied"),
         ("rm", {}, "no tool", "denied"),
         ("../add", {}, "no tool", "denied"),
         ("server.x", {}, "no tool", "denied"),

@@ -105,6 +105,12 @@ def hosts(place):
     )
     answer = shown(place, "--", PYTHON, "-c", CONNECT, "192.0.2.1", "80")
     check(answer.out == "--network 192.0.2.1:80\n", "allow prints the option", answer)
+    answer = shown(place, "--", PYTHON, "-c", CONNECT, "a.example", "80")
+    check(
+        answer.code == 1 and "--network HOST:443 grants a host" in answer.err,
+        "allow names the form of an option where the host is not known",
+        answer,
+    )
     got, message = denials(place, "--", PYTHON, "-c", CONNECT, "127.0.0.1", "9")
     check("--network localhost:9 reaches the host's" in message, "the host's loopback", message)
     got, message = denials(place, "--network", "localhost:8", "--", PYTHON, "-c", CONNECT, "127.0.0.1", "9")
