@@ -107,6 +107,8 @@ struct tc_egress_flow *tc_egress_flow_new(struct tc_egress_proxy *p, int fd,
                                           enum tc_egress_role role);
 /* Closes the connection that has waited longest for another request. False: none waits. */
 bool tc_egress_flows_spare(struct tc_egress_proxy *p);
+/* Does no client wait for a response? */
+bool tc_egress_flows_idle(const struct tc_egress_proxy *p);
 /* Ends flows past their deadline, and frees closed ones. */
 void tc_egress_flows_tick(struct tc_egress_proxy *p);
 /* At the end: lets the kernel deliver requests that were sent completely. */

@@ -81,13 +81,24 @@ void tc_egress_flows_tick(struct tc_egress_proxy *p)
     free_dead(p);
 }
 
-/* New flows are the first of the list. */
+static bool is_idle(const struct tc_egress_flow *f)
+{
+    return f->stage == TC_FLOW_JOINED && f->mode == TC_MODE_BETWEEN && !f->in.len;
+}
+
+bool tc_egress_flows_idle(const struct tc_egress_proxy *p)
+{
+    for (const struct tc_egress_flow *f = p->flows; f; f = f->next)
+        if (!is_idle(f))
+            return false;
+    return true;
+}
+
 bool tc_egress_flows_spare(struct tc_egress_proxy *p)
 {
     struct tc_egress_flow *found = NULL;
     for (struct tc_egress_flow *f = p->flows; f; f = f->next)
-        if (f->stage == TC_FLOW_JOINED && f->mode == TC_MODE_BETWEEN && !f->in.len &&
-            (!found || f->deadline < found->deadline))
+        if (is_idle(f) && (!found || f->deadline < found->deadline))
             found = f;
     if (found)
         tc_egress_flow_close(p, found, false);
@@ -99,7 +110,7 @@ bool tc_egress_flows_spare(struct tc_egress_proxy *p)
 static bool is_sent(const struct tc_egress_flow *f)
 {
     if (f->stage == TC_FLOW_JOINED)
-        return f->server.shut || (f->mode == TC_MODE_BETWEEN && !f->in.len) ||
+        return f->server.shut || is_idle(f) ||
                (f->mode == TC_MODE_REQUEST && f->rest.done && !f->server.len && !f->head.len &&
                 !f->in.len);
     return f->stage == TC_FLOW_ENDING;

@@ -32,7 +32,8 @@ static int patience(struct tc_egress_proxy *p)
 /* A cage's clients have exited; clients of a standalone proxy still wait for responses. */
 static bool has_finished(const struct tc_egress_proxy *p)
 {
-    return p->standalone ? !p->flows : tc_egress_flows_sent(p) && tc_egress_datagrams_sent(p);
+    return p->standalone ? tc_egress_flows_idle(p)
+                         : tc_egress_flows_sent(p) && tc_egress_datagrams_sent(p);
 }
 
 void tc_egress_run(struct tc_egress_proxy *p)
