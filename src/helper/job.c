@@ -284,6 +284,15 @@ static void gather(struct tc_job_record *j)
     tc_job_step(j, TC_ON_OUTCOME);
 }
 
+/* The tool's error names only the file, not the cause. */
+static void explain(struct tc_job_record *j)
+{
+    for (int stream = 0; stream < 2 && j->cage.running && !j->outcome.note; stream++) {
+        const struct tc_output *out = &j->flows[stream].read;
+        tc_outcome_note(&j->outcome, tc_workspace_explain(&j->cage, out->head, out->head_len));
+    }
+}
+
 /* No process of the tool is left: computes the outcome. */
 static void sum_up(struct tc_job_record *j)
 {
@@ -301,6 +310,7 @@ static void sum_up(struct tc_job_record *j)
         limit_to(j, "output");
     tc_reserve_open();
     tc_job_judge(j, j->cage.executor->usage(&j->cage));
+    explain(j);
 }
 
 static void conclude(struct tc_job_record *j)

@@ -252,6 +252,13 @@ static void follow_search(struct tc_cage *cage, enum tc_denial_kind kind, const 
         tc_search_found(cage, kind, said, pid);
 }
 
+/* Is this a name that the cage keeps read-only in a writable directory? */
+static bool is_held(const struct tc_cage *cage, const struct place *at)
+{
+    return cage->observer->of.mounts && at->read_only && !tc_tree_denied(cage->plan, at->path) &&
+           covered(cage->plan, at->path, true);
+}
+
 static void note(struct tc_cage *cage, enum tc_denial_kind kind, const char *said,
                  const struct place *at, pid_t pid)
 {
@@ -261,8 +268,11 @@ static void note(struct tc_cage *cage, enum tc_denial_kind kind, const char *sai
     bool look = kind == TC_DENIAL_LOOK;
     /* the tool sees that the path is missing, so a hint may depend on it */
     bool creates = kind == TC_DENIAL_WRITE && !at->exists && covered(cage->plan, at->path, false);
+    bool held = no && kind == TC_DENIAL_WRITE && is_held(cage, at);
     if (no && !(look && is_probe(at->path))) /* lookups: the library tells which exist */
-        tc_seen_list(w, &(struct tc_listed){.kind = creates ? TC_DENIAL_CREATE : kind,
+        tc_seen_list(w, &(struct tc_listed){.kind = held      ? TC_DENIAL_HELD
+                                                    : creates ? TC_DENIAL_CREATE
+                                                              : kind,
                                             .target = at->path,
                                             .probe = look || is_probe(at->path)});
     follow_search(cage, kind, said, at, no, pid);

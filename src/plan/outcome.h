@@ -15,29 +15,32 @@
 /* The closed list of denials and accesses. X(enumerator, word, key, verb, hint): the name in the
  * result; the policy key concerned, if all denials of this kind have the same; the policy verb that
  * grants the target; the hint used when no better one is known. */
-#define TC_DENIAL_MAP(X)                                                                     \
-    X(READ, "read", NULL, "read", NULL)                                                      \
-    X(LOOK, "look", NULL, "read", NULL)                                                      \
+#define TC_DENIAL_MAP(X)                \
+    X(READ, "read", NULL, "read", NULL) \
+    X(LOOK, "look", NULL, "read", NULL) \
     X(WRITE, "write", NULL, "write", NULL)                                                   \
-    X(CREATE, "write", NULL, "write", NULL)                                                  \
-    X(EXEC, "exec", NULL, "exec", NULL)                                                      \
-    X(UNSHOWN, "exec", NULL, "exec", "the cage does not show this path")                     \
-    X(CONNECT, "connect", "network", NULL, NULL)                                             \
-    X(PRIVATE, "connect", "network", NULL,                                                   \
-      "the name resolves to a private or local address; only an entry for exactly that "     \
-      "address allows it")                                                                   \
-    X(NOWHERE, "connect", "network", NULL, "the tool has no network")                        \
-    X(UNRESOLVED, "connect", "network", NULL,                                                \
-      "the tool has no network, so no host name can be resolved")                            \
-    X(LOOPBACK, "connect", "network", NULL,                                                  \
-      "this is the cage's own loopback; the host's is not reachable")                        \
-    X(SOCKET, "connect", "unix_sockets", NULL, NULL)                                         \
-    X(SYSCALL, "syscall", NULL, NULL, NULL)                                                  \
-    X(TAKEN, "syscall", NULL, NULL, "syscalls.deny of the policy takes it away")             \
-    X(LACKED, "syscall", NULL, NULL,                                                         \
-      "gVisor does not have this call, or not with these arguments; backend \"oci\" has it") \
-    X(UNIX, "syscall", NULL, NULL,                                                           \
-      "unix sockets are not granted; unix_sockets = \"own\" grants the tool's own")
+X(CREATE, "write", NULL, "write", NULL)                                                  \
+X(HELD, "write", "filesystem.steering", NULL,
+  "host programs load such files, so this one stays read-only; --dry-run or --commit "
+  "ask write it to a private layer, filesystem.steering.remove makes the name content")  \
+X(EXEC, "exec", NULL, "exec", NULL)
+X(UNSHOWN, "exec", NULL, "exec", "the cage does not show this path")
+X(CONNECT, "connect", "network", NULL, NULL)
+X(PRIVATE, "connect", "network", NULL,
+  "the name resolves to a private or local address; only an entry for exactly that "
+  "address allows it")
+X(NOWHERE, "connect", "network", NULL, "the tool has no network")
+X(UNRESOLVED, "connect", "network", NULL,
+  "the tool has no network, so no host name can be resolved")
+X(LOOPBACK, "connect", "network", NULL,
+  "this is the cage's own loopback; the host's is not reachable")
+X(SOCKET, "connect", "unix_sockets", NULL, NULL)
+X(SYSCALL, "syscall", NULL, NULL, NULL)
+X(TAKEN, "syscall", NULL, NULL, "syscalls.deny of the policy takes it away")
+X(LACKED, "syscall", NULL, NULL,
+  "gVisor does not have this call, or not with these arguments; backend \"oci\" has it")
+X(UNIX, "syscall", NULL, NULL,
+  "unix sockets are not granted; unix_sockets = \"own\" grants the tool's own")
 
 #define TC_DENIAL_ENUM_(id, ...) TC_DENIAL_##id,
 enum tc_denial_kind { TC_DENIAL_MAP(TC_DENIAL_ENUM_) TC_DENIAL_COUNT };

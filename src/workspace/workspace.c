@@ -10,11 +10,59 @@
 #include <sys/statfs.h>
 #include <time.h>
 
+#include "base/path.h"
 #include "workspace/session.h"
 
 void tc_workspace_start(struct tc_workspace *w)
 {
     (void)clock_gettime(CLOCK_REALTIME_COARSE, &w->started);
+}
+
+static bool contains(const char *text, size_t length, const char *part)
+{
+    return text && memmem(text, length, part, strlen(part));
+}
+
+/* The errors of a read-only file, and of moving or removing a mount point. */
+static bool complains(const char *text, size_t length)
+{
+    static const char *const errors[] = {"Read-only file system", "Device or resource busy",
+                                         "EROFS", "EBUSY"};
+    for (size_t i = 0; i < TC_COUNT(errors); i++)
+        if (contains(text, length, errors[i]))
+            return true;
+    return false;
+}
+
+/* A directory between the tree and a steering file may have any name; those with a dot are
+ * recognised. */
+static bool is_named(const struct tc_init_mount *m, const char *text, size_t length)
+{
+    const char *name = tc_path_base(m->path);
+    return (m->frozen || (m->itself && name[0] == '.')) && contains(text, length, name);
+}
+
+char *tc_workspace_explain(const struct tc_cage *cage, const char *output, size_t length)
+{
+    enum { TOLD = 3 };
+    const struct tc_trees *t = cage->trees;
+    _autobuf_ struct tc_buf names = TC_BUF_INIT;
+    size_t told = 0, all = 0;
+    if (!t || !complains(output, length))
+        return NULL;
+    for (size_t i = 0; i < t->mount_count; i++) {
+        const struct tc_init_mount *m = &t->mounts[i];
+        all += m->frozen;
+        if (told < TOLD && is_named(m, output, length))
+            tc_buf_addf(&names, "%s/%s", told++ ? ", " : "", m->path);
+    }
+    if (!told || names.failed)
+        return NULL;
+    return tc_format(
+        "host programs load files like %s, so %zu such names are read-only; --dry-run "
+        "or --commit ask write them to a private layer, and filesystem.steering.remove "
+        "makes a name content",
+        names.data, all);
 }
 
 /* Hardly a program writes more than 4 GB in a second, or makes a file in a microsecond. */

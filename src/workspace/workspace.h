@@ -65,6 +65,9 @@ struct tc_workspace {
 
 /* Notes the start of the tool: later changes are listed. */
 void tc_workspace_start(struct tc_workspace *w);
+/* Which of the names that the cage keeps read-only does the tool's output complain about, and what
+ * to do? Owned; NULL: none, or out of memory. */
+char *tc_workspace_explain(const struct tc_cage *cage, const char *output, size_t length);
 /* Is the cage's private storage full, in bytes or in inodes? */
 bool tc_workspace_full(const struct tc_trees *t);
 /* Microseconds until the emptier part of the private storage can be full at the earliest; 0: it is

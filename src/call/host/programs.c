@@ -22,8 +22,8 @@
 #include "base/fd.h"
 #include "base/path.h"
 #include "call/host/search_path.h"
-#include "policy/names/system_paths.h"
 #include "policy/backends.h"
+#include "policy/names/system_paths.h"
 #include "provenance/provenance.h"
 
 enum { SMALL_FILE = 64 << 10 };

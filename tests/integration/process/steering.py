@@ -207,6 +207,30 @@ def works(s):
     os.mkdir(s.ws)
 
 
+def said(s):
+    """A write that a read-only file refused is told to the model and to the terminal, with --why as a denial."""
+    s.write("ws/.envrc", "old\n")
+    script = f"cd {s.ws}; echo new > .envrc; exit 1"
+    answer = s.shell(script)
+    note = f"host programs load files like {s.ws}/.envrc, so "
+    check(
+        answer.message.startswith(f"failed: the tool exited with code 1; {note}")
+        and "--dry-run" in answer.message
+        and note in answer.err
+        and not answer.denials,
+        "the message says why a file is read-only, and what to do",
+        answer,
+    )
+    answer = s.shell(f"cd {s.ws}; cat .envrc; echo Read-only file system")
+    check(answer.code == 0 and "host programs" not in answer.message, "but not without such a file", answer)
+    denial = s.shell(script, more='denials = "paths"').denied("write").get(f"{s.ws}/.envrc", {})
+    check(
+        denial.get("key") == "tool.t.filesystem.steering" and "--dry-run" in (denial.get("hint") or ""),
+        "a watched call lists the write with its key and a hint",
+        denial,
+    )
+
+
 def words(s):
     """The operator's: more names, and fewer."""
     more = 'filesystem.steering = { add = ["deploy.sh", "ci/*.yml"], remove = [".github", "AGENTS.md"] }'
@@ -489,5 +513,6 @@ def survey(s):
 
 
 run(
-    *([] if sys.argv[3:] == ["long"] else [bound, laid_over, links, works, words, configured, depths]), survey
+    *([] if sys.argv[3:] == ["long"] else [bound, laid_over, links, works, said, words, configured, depths]),
+    survey,
 )

@@ -103,6 +103,12 @@ int tc_workspace_collect(struct tc_cage *cage, bool commit)
     return seen.collects++ == 0 && seen.gathers ? seen.collector : -1;
 }
 
+char *tc_workspace_explain(const struct tc_cage *cage, const char *output, size_t length)
+{
+    (void)cage, (void)output, (void)length;
+    return NULL;
+}
+
 bool tc_workspace_cancel(const struct tc_cage *cage)
 {
     (void)cage;
