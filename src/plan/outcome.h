@@ -15,32 +15,32 @@
 /* The closed list of denials and accesses. X(enumerator, word, key, verb, hint): the name in the
  * result; the policy key concerned, if all denials of this kind have the same; the policy verb that
  * grants the target; the hint used when no better one is known. */
-#define TC_DENIAL_MAP(X)                \
-    X(READ, "read", NULL, "read", NULL) \
-    X(LOOK, "look", NULL, "read", NULL) \
+#define TC_DENIAL_MAP(X)                                                                     \
+    X(READ, "read", NULL, "read", NULL)                                                      \
+    X(LOOK, "look", NULL, "read", NULL)                                                      \
     X(WRITE, "write", NULL, "write", NULL)                                                   \
-X(CREATE, "write", NULL, "write", NULL)                                                  \
-X(HELD, "write", "filesystem.steering", NULL,
-  "host programs load such files, so this one stays read-only; --dry-run or --commit "
-  "ask write it to a private layer, filesystem.steering.remove makes the name content")  \
-X(EXEC, "exec", NULL, "exec", NULL)
-X(UNSHOWN, "exec", NULL, "exec", "the cage does not show this path")
-X(CONNECT, "connect", "network", NULL, NULL)
-X(PRIVATE, "connect", "network", NULL,
-  "the name resolves to a private or local address; only an entry for exactly that "
-  "address allows it")
-X(NOWHERE, "connect", "network", NULL, "the tool has no network")
-X(UNRESOLVED, "connect", "network", NULL,
-  "the tool has no network, so no host name can be resolved")
-X(LOOPBACK, "connect", "network", NULL,
-  "this is the cage's own loopback; the host's is not reachable")
-X(SOCKET, "connect", "unix_sockets", NULL, NULL)
-X(SYSCALL, "syscall", NULL, NULL, NULL)
-X(TAKEN, "syscall", NULL, NULL, "syscalls.deny of the policy takes it away")
-X(LACKED, "syscall", NULL, NULL,
-  "gVisor does not have this call, or not with these arguments; backend \"oci\" has it")
-X(UNIX, "syscall", NULL, NULL,
-  "unix sockets are not granted; unix_sockets = \"own\" grants the tool's own")
+    X(CREATE, "write", NULL, "write", NULL)                                                  \
+    X(HELD, "write", "filesystem.steering", NULL,                                            \
+      "host programs load such files, so this one stays read-only; --dry-run or --commit "   \
+      "ask write it to a private layer, filesystem.steering.remove makes the name content")  \
+    X(EXEC, "exec", NULL, "exec", NULL)                                                      \
+    X(UNSHOWN, "exec", NULL, "exec", "the cage does not show this path")                     \
+    X(CONNECT, "connect", "network", NULL, NULL)                                             \
+    X(PRIVATE, "connect", "network", NULL,                                                   \
+      "the name resolves to a private or local address; only an entry for exactly that "     \
+      "address allows it")                                                                   \
+    X(NOWHERE, "connect", "network", NULL, "the tool has no network")                        \
+    X(UNRESOLVED, "connect", "network", NULL,                                                \
+      "the tool has no network, so no host name can be resolved")                            \
+    X(LOOPBACK, "connect", "network", NULL,                                                  \
+      "this is the cage's own loopback; the host's is not reachable")                        \
+    X(SOCKET, "connect", "unix_sockets", NULL, NULL)                                         \
+    X(SYSCALL, "syscall", NULL, NULL, NULL)                                                  \
+    X(TAKEN, "syscall", NULL, NULL, "syscalls.deny of the policy takes it away")             \
+    X(LACKED, "syscall", NULL, NULL,                                                         \
+      "gVisor does not have this call, or not with these arguments; backend \"oci\" has it") \
+    X(UNIX, "syscall", NULL, NULL,                                                           \
+      "unix sockets are not granted; unix_sockets = \"own\" grants the tool's own")
 
 #define TC_DENIAL_ENUM_(id, ...) TC_DENIAL_##id,
 enum tc_denial_kind { TC_DENIAL_MAP(TC_DENIAL_ENUM_) TC_DENIAL_COUNT };
@@ -96,11 +96,11 @@ struct tc_change {
     int64_t cache; /* length of the part of the path that makes it a cache; 0: not a cache */
     bool verified; /* a name that git loads, with content that was checked */
     int64_t links; /* link count, when over 1 */
-    char *host; /* the host path to apply the change to, only for changes that are shown later; else
-                   NULL */
-    char *target; /* of a link */
-    /* type and permissions of a change in a private workspace: now, and of the host's file when the
-     * call began; 0: none, or not known */
+    char *host;    /* the host path to apply the change to, only for changes that are shown later;
+                      else NULL */
+    char *target;  /* of a link */
+    /* type and permissions of a change in a private workspace: now, and of the host's file when
+     * the call began; 0: none, or not known */
     int64_t mode, was_mode;
 };
 
@@ -192,8 +192,8 @@ struct tc_outcome {
 extern const struct tc_fields tc_outcome_fields;
 void tc_outcome_visit(struct tc_wire *w, struct tc_outcome *outcome);
 void tc_outcome_done(struct tc_outcome *outcome);
-/* Sets the note, and also the notice, each only if it is not set yet. Takes ownership of the text;
- * NULL: out of memory. */
+/* Sets the note, and also the notice, each only if it is not set yet. Takes ownership of the
+ * text; NULL: out of memory. */
 void tc_outcome_note(struct tc_outcome *outcome, char *text);
 /* Resets the failure to none. */
 void tc_failure_clear(struct tc_outcome_failure *failure);
