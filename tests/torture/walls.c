@@ -30,6 +30,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -139,11 +140,19 @@ static void check_proc(void)
         (void)fclose(kcore);
 }
 
+/* A pipe, or without input the null device, which nobody can write through this number. */
+static int is_stream(int fd, const struct stat *st)
+{
+    return S_ISFIFO(st->st_mode) ||
+           (fd == 0 && S_ISCHR(st->st_mode) && st->st_rdev == makedev(1, 3) &&
+            (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY);
+}
+
 static void check_descriptors(int terminal)
 {
     struct stat st;
     for (int fd = 0; fd < 3; fd++)
-        want(fstat(fd, &st) == 0 && (terminal ? isatty(fd) : S_ISFIFO(st.st_mode)),
+        want(fstat(fd, &st) == 0 && (terminal ? isatty(fd) : is_stream(fd, &st)),
              "standard-stream");
     for (int fd = 3; fd < 4096; fd++)
         if (fcntl(fd, F_GETFD) >= 0)
