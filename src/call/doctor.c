@@ -11,6 +11,7 @@
 #include "call/host/facts.h"
 #include "call/host/install.h"
 #include "call/packaged.h"
+#include "policy/names/system_paths.h"
 #include "state/places.h"
 #include "version.h"
 
@@ -68,7 +69,15 @@ static bool add_packaged(struct tc_buf *buf)
     _autofree_ char *state = NULL, *lines = NULL;
     if (!tc_state_directory(&state) || !tc_call_packaged(state, &lines))
         return false;
-    add_lines(buf, "packaged", lines);
+    const char *at = lines;
+    char path[PATH_MAX];
+    tc_json_key(buf, "packaged");
+    tc_buf_addc(buf, '[');
+    for (bool first = true; tc_system_next(&at, path); first = false) {
+        tc_buf_adds(buf, first ? "" : ",");
+        tc_json_string(buf, path, strlen(path));
+    }
+    tc_buf_addc(buf, ']');
     return true;
 }
 

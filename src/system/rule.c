@@ -15,7 +15,7 @@
 #include "policy/names/credentials.h"
 #include "policy/names/system_paths.h"
 
-enum { DEPTH_MAX = 16, FILES_MAX = 50000, PATHS_MAX = 2000 };
+enum { DEPTH_MAX = 16, FILES_MAX = 50000, PATHS_MAX = 2000, COPIES_MAX = 1 };
 
 /* Files of /etc that no package lists, because its scripts make them from what other packages
  * contain; and the one of a package with a service that a program cannot do without. */
@@ -124,6 +124,16 @@ static void drop_after(struct tc_strv *v, size_t count)
     }
 }
 
+/* A mount costs every call, a copy only the first one with a root: a single file is copied. */
+static bool files_only(const struct tc_system_scan *s, size_t from)
+{
+    struct stat st;
+    for (size_t i = from; i < s->paths.count; i++)
+        if (lstat(s->paths.items[i], &st) < 0 || S_ISDIR(st.st_mode))
+            return false;
+    return true;
+}
+
 static enum share look_at_directory(struct tc_system_scan *s, int parent, const char *name,
                                     const char *path, unsigned depth)
 {
@@ -144,6 +154,8 @@ static enum share look_at_directory(struct tc_system_scan *s, int parent, const 
         return NOTHING;
     if (!whole || depth == 0)
         return PART;
+    if (s->paths.count > before && s->paths.count - before <= COPIES_MAX && files_only(s, before))
+        return WHOLE;
     drop_after(&s->paths, before);
     add(s, &s->paths, path);
     return WHOLE;

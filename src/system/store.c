@@ -3,11 +3,12 @@
  *
  * Keeps the shown paths: in memory for a second, and in the file `system` of the state directory
  * until something that they depend on changes. The file has a line "STAMP PATH" for each file that
- * must be unchanged, an empty line, and the shown paths. */
+ * must be unchanged, an empty line, "#HASH" of those lines, and the shown paths. */
 #include "system/system.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,7 @@
 #include "system/rule.h"
 
 #define FILE_NAME "system"
-#define HEAD "toolcage-system 3\n"
+#define HEAD "toolcage-system 5\n"
 
 enum { CHECK_US = 1000000, TEXT_MAX = 1 << 20 };
 
@@ -58,7 +59,8 @@ static bool make_text(tc_system_rpm *rpm, struct tc_buf *text)
         tc_system_scan(&scan);
     for (size_t i = 0; i < scan.watched.count; i++)
         add_watched(text, scan.watched.items[i]);
-    tc_buf_adds(text, "\n");
+    if (!text->failed)
+        tc_buf_addf(text, "\n#%016" PRIx64 "\n", tc_hash(text->data));
     for (size_t i = 0; i < scan.paths.count; i++)
         tc_buf_addf(text, "%s\n", scan.paths.items[i]);
     fine = fine && !scan.memory && !text->failed;

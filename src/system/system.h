@@ -17,8 +17,9 @@
 typedef bool tc_system_rpm(struct tc_buf *out);
 
 /* The shown paths, one a line, sorted: files, links, and directories that are shown whole. Owned;
- * empty: none. Checks at most once a second per process whether they are still right. `state`: the
- * caller's state directory; NULL: none. Thread-safe. False: out of memory. */
+ * empty: none. A line with a hash differs after every change of them, so that cages get new copies.
+ * Checks at most once a second per process whether they are still right. `state`: the caller's
+ * state directory; NULL: none. Thread-safe. False: out of memory. */
 bool tc_system_now(const char *state, tc_system_rpm *rpm, char **ret);
 
 /* The shown paths as they were last stored, unchecked; empty if none are stored. False: out of

@@ -64,12 +64,13 @@ static size_t next_line(const char **at, const char **ret)
 bool tc_system_next(const char **at, char path[PATH_MAX])
 {
     const char *line;
-    size_t length = next_line(at, &line);
-    if (!length || length >= PATH_MAX)
-        return false;
-    memcpy(path, line, length);
+    size_t length;
+    do
+        length = next_line(at, &line);
+    while (length && (line[0] != '/' || length >= PATH_MAX));
+    memcpy(path, line ? line : "", length);
     path[length] = '\0';
-    return true;
+    return length > 0;
 }
 
 bool tc_system_shows(const char *lines, const char *path)

@@ -26,7 +26,8 @@ const struct tc_system_path *tc_system_path_find(const char *path);
 /* Is some system path strictly below the directory `path`? */
 bool tc_system_path_below(const char *path);
 /* The paths that every cage shows in addition, because a package of the host owns them
- * (system/system.h), are text with one path a line; NULL: none. */
+ * (system/system.h), are text with one path a line; NULL: none.
+ * Other lines begin with another character than "/". */
 
 /* Copies the next path; *at starts at the text. False: no more. */
 bool tc_system_next(const char **at, char path[PATH_MAX]);
