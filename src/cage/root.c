@@ -63,13 +63,16 @@ static int put_link(int root, const char *at, const char *from)
 }
 
 /* A tool never sees a partial replacement of a file that is copied. */
-static int put_copy(int root, const char *at, const char *from)
+static int put_copy(int root, const char *at, const char *from, const struct stat *st)
 {
+    const struct timespec times[] = {{.tv_nsec = UTIME_OMIT}, st->st_mtim};
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
     text.max = COPY_MAX;
     if (tc_read_file(AT_FDCWD, from, &text) < 0)
         return errno == ENOENT || errno == EACCES ? 0 : -1;
-    return tc_put_file(root, at, text.data, text.len, 0444);
+    if (tc_put_file(root, at, text.data, text.len, 0444) < 0)
+        return -1;
+    return utimensat(root, at, times, AT_SYMLINK_NOFOLLOW); /* programs compare it with caches */
 }
 
 static int put_bind(int root, const char *at, const char *from, bool directory)
@@ -104,7 +107,7 @@ static int put_system(int root, const char *path, const char *from)
         return put_bind(root, at, from, true);
     if (!(st.st_mode & S_IROTH))
         return 0;
-    return S_ISREG(st.st_mode) && st.st_size <= COPY_MAX ? put_copy(root, at, from)
+    return S_ISREG(st.st_mode) && st.st_size <= COPY_MAX ? put_copy(root, at, from, &st)
                                                          : put_bind(root, at, from, false);
 }
 

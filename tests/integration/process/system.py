@@ -88,6 +88,7 @@ def make_etc(scratch):
         put(f"/etc/{name}", f"CLOSED {name}\n")
     for name, mode in MODES.items():
         put(f"/etc/{name}", f"CLOSED {name}\n", mode)
+    os.utime("/etc/probe.conf", (1e9, 1e9))
     os.chmod("/etc/locked.d", 0o700)
     os.chown("/etc/probe.d/theirs.conf", ORDINARY, 0)
     os.chown("/etc/probe.d/team.conf", 0, TEAM)
@@ -215,6 +216,8 @@ def by_dpkg(caller, who):
         f"{who}: nothing can be written",
         text,
     )
+    text = caller.shell("stat -c %Y /etc/probe.conf")
+    check(text == f"{int(os.stat('/etc/probe.conf').st_mtime)}\n", f"{who}: a copy has the file's time", text)
     text = caller.run("exec", "--json", "--", "/bin/true")
     check('"ok"' in text, f"{who}: the call is as any other", text)
     for path, said in (("/etc/probe.conf", "owns"), ("/etc/stray.conf", "nothing grants")):
