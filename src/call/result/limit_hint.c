@@ -34,7 +34,6 @@ static const struct row {
     {"MemoryError", "memory"},
     {"OutOfMemoryError", "memory"},
     {"Cannot allocate memory", "memory"},
-    {"cannot allocate memory", "memory"},
     {"failed to allocate", "memory"},
     {"out of memory", "memory"},
     {"memory exhausted", "memory"},
@@ -43,18 +42,22 @@ static const struct row {
     {"ENOMEM", "memory"},
 };
 
-static bool has_words(const struct tc_stream *s, const char *words)
+/* Where the stream has these words, in whatever case; NULL: nowhere. */
+static const char *find_words(const struct tc_stream *s, const char *words)
 {
-    size_t skip = s->head_len > READ_MAX ? s->head_len - READ_MAX : 0;
-    return s->head_len && memmem(s->head + skip, s->head_len - skip, words, strlen(words));
+    size_t len = strlen(words), skip = s->head_len > READ_MAX ? s->head_len - READ_MAX : 0;
+    for (size_t at = skip; at + len <= s->head_len; at++)
+        if ((s->head[at] | 32) == (words[0] | 32) && strncasecmp(s->head + at, words, len) == 0)
+            return s->head + at;
+    return NULL;
 }
 
-static const struct row *find_row(const struct tc_outcome *o)
+static const struct row *find_row(const struct tc_outcome *o, const char **ret_words)
 {
     const struct tc_stream *streams[] = {&o->err, &o->out};
     for (size_t i = 0; i < TC_COUNT(streams); i++)
         for (size_t j = 0; j < TC_COUNT(rows); j++)
-            if (has_words(streams[i], rows[j].words))
+            if ((*ret_words = find_words(streams[i], rows[j].words)))
                 return &rows[j];
     return NULL;
 }
@@ -84,7 +87,7 @@ static void add_reserved(struct tc_buf *buf, const struct tc_limits *l)
 }
 
 static char *write_hint(const struct tc_limits *l, const struct tc_outcome *o,
-                        const struct row *row)
+                        const struct row *row, const char *words)
 {
     _autobuf_ struct tc_buf buf = TC_BUF_INIT;
     bool memory = tc_streq(row->limit, "memory");
@@ -93,7 +96,8 @@ static char *write_hint(const struct tc_limits *l, const struct tc_outcome *o,
     bool counted = tc_streq(row->limit, "pids") && is_by(o, TC_CLAUSE_LIMIT_PIDS, "cgroup");
     if (counted && !reserved)
         return NULL;
-    tc_buf_addf(&buf, "the tool wrote \"%s\"; perhaps it reached ", row->words);
+    tc_buf_addf(&buf, "the tool wrote \"%.*s\"; perhaps it reached ", (int)strlen(row->words),
+                words);
     if (!counted && !(memory && reserved))
         add_limit(&buf, l, row->limit);
     if (reserved && !counted && !memory)
@@ -106,8 +110,9 @@ static char *write_hint(const struct tc_limits *l, const struct tc_outcome *o,
 void tc_result_hint_limit(const struct tc_limits *l, struct tc_outcome *o)
 {
     bool ended = o->status == TOOLCAGE_STATUS_FAILED || o->status == TOOLCAGE_STATUS_TIMEOUT;
-    const struct row *row = ended && !o->note && !o->failure.code ? find_row(o) : NULL;
-    char *hint = row ? write_hint(l, o, row) : NULL;
+    const char *words = NULL;
+    const struct row *row = ended && !o->note && !o->failure.code ? find_row(o, &words) : NULL;
+    char *hint = row ? write_hint(l, o, row, words) : NULL;
     if (hint)
         tc_outcome_note(o, hint);
 }

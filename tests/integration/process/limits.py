@@ -299,6 +299,8 @@ def hints(s):
     full = "echo 'No space left on device' >&2; exit 1"
     answer = s.shell(full)
     hinted(answer, "disk", "No space left on device", "words are a hint, whoever wrote them")
+    answer = s.shell("echo 'open x: too many open files'; exit 1")
+    hinted(answer, "open_files", "too many open files", "also as Go writes them, and on standard output")
     answer = s.shell(full.replace("exit 1", "exit 0"))
     check(answer.status == "ok" and "perhaps" not in answer.message, "no hint after success", answer)
     answer = s.python("import os\nwhile 1: os.dup(0)", more="open_files = 32")
