@@ -208,6 +208,8 @@ static void tick(struct tc_wrap *wrap, struct life *life)
     tc_pass_tick(wrap, now);
     if (life->leave_at_ms && now >= life->leave_at_ms) {
         life->leave_at_ms = 0;
+        tc_pass_lost(wrap, "cancelled: the client ended its input, and the server did not answer "
+                           "within two seconds");
         wrap->deaf = true; /* discards the server's further output; its end is still reported */
         (void)toolcage_call_cancel(wrap->call);
     }
@@ -233,11 +235,15 @@ static void pass_on(struct tc_wrap *wrap, struct life *life, const struct pollfd
 }
 
 /* Discards output that a side cannot receive; closes the server's input after the client's last
- * message. */
-static void settle_wrap(struct tc_wrap *wrap, const struct life *life)
+ * message, and once the server has answered. */
+static void settle_wrap(struct tc_wrap *wrap, struct life *life)
 {
-    if (!life->client_open && !tc_outbox_pending(&wrap->to_server))
+    if (!life->client_open && !tc_outbox_pending(&wrap->to_server) && wrap->sink >= 0 &&
+        (!wrap->asked_count || !life->leave_at_ms)) {
         close_sink(wrap);
+        if (life->leave_at_ms)
+            life->leave_at_ms = tc_wrap_now_ms() + LEAVE_MS;
+    }
     if (wrap->sink < 0)
         tc_outbox_done(&wrap->to_server);
     if (life->client_gone)

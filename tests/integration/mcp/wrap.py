@@ -572,6 +572,19 @@ def ends():
         cli.check(scene.until(lambda: not actors()), "and nothing is left")
 
 
+def last_answers():
+    """What waits at the end of the input is answered, or said to be cancelled."""
+    for way, wanted in (("honest", "result"), ("silent", "error")):
+        with Wrapped(way, stderr=subprocess.DEVNULL) as s:
+            s.send({"jsonrpc": "2.0", "id": 70, "method": "tools/call", "params": {"name": "free"}})
+            began = time.monotonic()
+            cli.check(s.end() == 0 and time.monotonic() - began < 12, f"{way}: it ends")
+            answers = {answer.get("id"): answer for answer in map(json.loads, s.process.stdout)}
+            cli.check(wanted in answers.get(70, {}), f"{way}: the pending request is answered", answers)
+            if way == "silent":
+                cli.check("cancelled" in answers[70]["error"]["message"], "as cancelled", answers)
+
+
 def silence():
     """Nothing for ten seconds: whoever waits is told, and the client's end is the end."""
     with Wrapped("silent") as s:
@@ -690,6 +703,6 @@ def choice():
 
 
 with place:
-    for part in (passes, refusals, bounds, arrays, liars, flood, ends, silence, choice):
+    for part in (passes, refusals, bounds, arrays, liars, flood, ends, last_answers, silence, choice):
         part()
 cli.finish()
