@@ -88,7 +88,10 @@ void tc_egress_flow_end(struct tc_egress_proxy *p, struct tc_egress_flow *f)
     tc_egress_flow_deadline(p, f, TC_EGRESS_END_US);
     if (!f->client.len)
         tc_egress_side_shut(&f->client);
-    tc_egress_flow_watch(p, f);
+    if (f->client.shut && f->client.eof)
+        tc_egress_flow_close(p, f, false);
+    else
+        tc_egress_flow_watch(p, f);
 }
 
 static void send_refusal(struct tc_egress_proxy *p, struct tc_egress_flow *f, int what,

@@ -769,6 +769,12 @@ def test_kept():
         check(c.ask("GET", "/length", version="1.0")[2] is False and c.ended(), "HTTP/1.0 that says nothing")
         c = Kept(p.connect())
         check(c.ask("GET", "/", "Connection: close\r\n")[2] is False and c.ended(), "a client that closes")
+        for _ in range(1100):  # more than a cage may have at one time
+            c = Kept(p.connect())
+            c.ask("GET", "/length")
+            c.sock.close()
+        c = Kept(p.connect())
+        check(c.ask("GET", "/length") == (200, "ok", True), "connections that clients ended do not count")
         c = Kept(p.connect())
         c.send("GET", "/length")
         c.sock.shutdown(socket.SHUT_WR)
