@@ -42,7 +42,7 @@ static const struct row {
     {"ENOMEM", "memory"},
 };
 
-/* Where the stream has these words, in whatever case; NULL: nowhere. */
+/* Where the stream has this text, in any case; NULL: nowhere. */
 static const char *find_words(const struct tc_stream *s, const char *words)
 {
     size_t len = strlen(words), skip = s->head_len > READ_MAX ? s->head_len - READ_MAX : 0;

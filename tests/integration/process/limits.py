@@ -418,10 +418,10 @@ def disk(s):
 
 def file_size(s):
     script = "import signal\nsignal.signal(signal.SIGXFSZ, signal.SIG_DFL)\nopen('big','wb').truncate(1<<40)"
-    answer = s.python(script, more='workspace = { mode = "overlay" }')
+    answer = s.python(script, more='workspace = { mode = "copy" }')
     limited(answer, "disk", "the signal of a file that is too large")
     check("a file may have at most 268435456 bytes" in answer.message, "and the size it may have", answer)
-    answer = s.python(script.split("\n")[2], more='workspace = { mode = "overlay" }')
+    answer = s.python(script.split("\n")[2], more='workspace = { mode = "copy" }')
     hinted(answer, "disk", "File too large", "a tool that ignores the signal")
 
 
