@@ -64,10 +64,10 @@ static void add_lines(struct tc_buf *buf, const char *key, const char *lines)
 }
 
 /* False: out of memory. */
-static bool add_packaged(struct tc_buf *buf)
+static bool add_packaged(struct toolcage_engine *engine, struct tc_buf *buf)
 {
     _autofree_ char *state = NULL, *lines = NULL;
-    if (!tc_state_directory(&state) || !tc_call_packaged(state, &lines))
+    if (!tc_state_directory(&state) || !tc_call_packaged(engine, state, &lines))
         return false;
     const char *at = lines;
     char path[PATH_MAX];
@@ -141,7 +141,7 @@ static char *write_report(struct toolcage_engine *engine, const struct tc_outcom
     add_probes(&buf, "backends", outcome, true);
     add_all_located(engine, &buf);
     add_lines(&buf, "cuts", outcome->notice ? outcome->notice : "");
-    buf.failed = buf.failed || !add_packaged(&buf);
+    buf.failed = buf.failed || !add_packaged(engine, &buf);
     tc_buf_addc(&buf, '}');
     return tc_buf_steal(&buf);
 }

@@ -21,6 +21,7 @@
 #include "base/fd.h"
 #include "base/sys.h"
 #include "call/plan_cache.h"
+#include "system/system.h"
 #include "version.h"
 
 struct toolcage_engine {
@@ -31,6 +32,7 @@ struct toolcage_engine {
     _Atomic(struct tc_outcome *) probes; /* of this host, set at the first request */
     struct tc_modules_known modules;
     struct tc_plan_cache plans;
+    struct tc_system_cache system;
 };
 
 /* Makes a page that the kernel clears in every fork, to detect forks. Every function checks for a
@@ -61,6 +63,7 @@ int tc_engine_adopt(int sock, struct toolcage_engine **ret, struct toolcage_erro
     engine->sock = sock;
     atomic_init(&engine->modules.first, NULL);
     engine->plans.modules = &engine->modules;
+    tc_system_cache_init(&engine->system);
     *ret = engine;
     return 0;
 }
@@ -73,6 +76,11 @@ struct tc_modules_known *tc_engine_modules(struct toolcage_engine *engine)
 struct tc_plan_cache *tc_engine_plans(struct toolcage_engine *engine)
 {
     return &engine->plans;
+}
+
+struct tc_system_cache *tc_engine_system(struct toolcage_engine *engine)
+{
+    return &engine->system;
 }
 
 /* Every kernel that runs cages has the calls, so only a filter can refuse them. */
@@ -138,6 +146,7 @@ struct toolcage_engine *tc_engine_unref(struct toolcage_engine *engine)
         (void)close(engine->sock);
         probes_free(atomic_load(&engine->probes));
         tc_modules_forget(&engine->modules);
+        tc_system_cache_done(&engine->system);
         if (engine->ours)
             (void)munmap((void *)(uintptr_t)engine->ours, 1);
         free(engine);

@@ -22,6 +22,7 @@ int tc_engine_fd(const struct toolcage_engine *engine);
 /* Modules found for earlier calls. Borrows. */
 struct tc_modules_known *tc_engine_modules(struct toolcage_engine *engine);
 struct tc_plan_cache *tc_engine_plans(struct toolcage_engine *engine);
+struct tc_system_cache *tc_engine_system(struct toolcage_engine *engine);
 
 /* Is this a child of the process that made the engine? */
 bool tc_engine_forked(const struct toolcage_engine *engine);

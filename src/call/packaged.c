@@ -2,6 +2,7 @@
  * Copyright The toolcage authors */
 #include "call/packaged.h"
 
+#include "call/call.h"
 #include "call/result/result.h"
 #include "provenance/provenance.h"
 #include "spawn/spawn.h"
@@ -19,7 +20,7 @@ static bool list_rpm(struct tc_buf *out)
     return path && !tc_output_of(path, (char *const *)argv, LIMIT_MS, out);
 }
 
-bool tc_call_packaged(const char *state, char **ret)
+bool tc_call_packaged(struct toolcage_engine *engine, const char *state, char **ret)
 {
-    return tc_system_now(state, list_rpm, ret);
+    return tc_system_now(tc_engine_system(engine), state, list_rpm, ret);
 }

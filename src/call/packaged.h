@@ -8,7 +8,9 @@
 
 #include <stdbool.h>
 
+struct toolcage_engine;
+
 /* One a line, owned. `state`: the caller's state directory; NULL: none. False: out of memory. */
-bool tc_call_packaged(const char *state, char **ret);
+bool tc_call_packaged(struct toolcage_engine *engine, const char *state, char **ret);
 
 #endif

@@ -35,10 +35,10 @@ static void note(struct toolcage_call *call, const char *step, int64_t since)
 }
 
 /* Modules and images show nothing of the host's system directories. */
-static int add_system(const struct tc_surroundings *here, struct tc_grant *grant,
+static int add_system(struct toolcage_engine *engine, const char *state, struct tc_grant *grant,
                       struct toolcage_error **err)
 {
-    if (grant->image || grant->module || tc_call_packaged(here->state, &grant->system))
+    if (grant->image || grant->module || tc_call_packaged(engine, state, &grant->system))
         return 0;
     return tc_fail_memory(err);
 }
@@ -68,7 +68,7 @@ int tc_call_resolve(struct toolcage_call *call, bool explain, const char *suppos
         r = tc_install_begin(call->policy, &here.facts, ret, &call->stage, err);
     else if (r == 0)
         r = tc_install_suppose(call->policy, &here.facts, ret, err);
-    return r ? r : add_system(&here, ret, err);
+    return r ? r : add_system(call->engine, here.state, ret, err);
 }
 
 static bool chose_backend(const struct toolcage_call *call)
@@ -267,15 +267,12 @@ static int find_backend(struct toolcage_call *call, const char *name, struct too
 static int prefer_absence(struct toolcage_call *call, int r, struct toolcage_error **err)
 {
     struct toolcage_error *absent = NULL;
-    if (r != TOOLCAGE_EUNENFORCEABLE || call->grant.image || call->grant.module ||
+    if (r != TOOLCAGE_EUNENFORCEABLE || !err || !tc_streq(tc_error_subject(*err), "image") ||
         find_backend(call, call->grant.backend, &absent) == 0)
         return r;
     r = tc_error_code(absent);
-    if (err) {
-        tc_error_free(*err);
-        *err = TAKE(absent);
-    }
-    tc_error_free(absent);
+    tc_error_free(*err);
+    *err = absent;
     return r;
 }
 

@@ -115,13 +115,19 @@ static bool locate(int root, const char *path, bool follows, struct place *place
 
 /* ---- from path to verdict ---- */
 
-static bool covered(const struct tc_plan *plan, const char *path, bool write)
+static bool granted(const struct tc_plan *plan, const char *path, bool write)
 {
     for (size_t i = 0; i < plan->mount_count; i++)
         if (tc_path_within(plan->mounts[i].path, path) &&
             (!write || plan->mounts[i].kind == TC_MOUNT_WRITE))
             return true;
-    return tc_system_path_private(path) || (!write && tc_system_shows(plan->system, path));
+    return false;
+}
+
+static bool covered(const struct tc_plan *plan, const char *path, bool write)
+{
+    return granted(plan, path, write) || tc_system_path_private(path) ||
+           (!write && tc_system_shows(plan->system, path));
 }
 
 /* Is it a parent directory of a path that the cage shows? */
@@ -256,7 +262,7 @@ static void follow_search(struct tc_cage *cage, enum tc_denial_kind kind, const 
 static bool is_held(const struct tc_cage *cage, const struct place *at)
 {
     return cage->observer->of.mounts && at->read_only && !tc_tree_denied(cage->plan, at->path) &&
-           covered(cage->plan, at->path, true);
+           granted(cage->plan, at->path, true);
 }
 
 static void note(struct tc_cage *cage, enum tc_denial_kind kind, const char *said,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Keeps the shown paths: in memory for a second, and in the file `system` of the state directory
+ * Keeps the shown paths: in an engine for a second, and in the file `system` of the state directory
  * until something that they depend on changes. The file has a line "STAMP PATH" for each file that
  * must be unchanged, an empty line, "#HASH" of those lines, and the shown paths. */
 #include "system/system.h"
@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -132,19 +131,24 @@ static void store_text(const char *state, const struct tc_buf *text)
         (void)tc_store_write(dir, FILE_NAME, text->data, text->len, 0600);
 }
 
-/* ---- the memory of this process ---- */
+/* ---- the cache of an engine ---- */
 
-static struct {
-    pthread_mutex_t lock;
-    struct tc_buf text;
-    int64_t checked; /* when; 0: never */
-} known = {.lock = PTHREAD_MUTEX_INITIALIZER};
+void tc_system_cache_init(struct tc_system_cache *cache)
+{
+    *cache = (struct tc_system_cache){.lock = PTHREAD_MUTEX_INITIALIZER};
+}
+
+void tc_system_cache_done(struct tc_system_cache *cache)
+{
+    (void)pthread_mutex_destroy(&cache->lock);
+    tc_buf_done(&cache->text);
+}
 
 /* False: out of memory. */
-static bool renew(const char *state, tc_system_rpm *rpm)
+static bool renew(struct tc_system_cache *cache, const char *state, tc_system_rpm *rpm)
 {
     _autobuf_ struct tc_buf text = TC_BUF_INIT;
-    if (text_holds(&known.text))
+    if (text_holds(&cache->text))
         return true;
     if (!load_text(state, &text))
         return false;
@@ -155,24 +159,24 @@ static bool renew(const char *state, tc_system_rpm *rpm)
             return false;
         store_text(state, &text);
     }
-    tc_buf_done(&known.text);
-    known.text = text;
+    tc_buf_done(&cache->text);
+    cache->text = text;
     text = TC_BUF_INIT;
     return true;
 }
 
-bool tc_system_now(const char *state, tc_system_rpm *rpm, char **ret)
+bool tc_system_now(struct tc_system_cache *cache, const char *state, tc_system_rpm *rpm, char **ret)
 {
     bool fine = true;
     int saved = errno;
-    (void)pthread_mutex_lock(&known.lock);
+    (void)pthread_mutex_lock(&cache->lock);
     int64_t now = tc_now_us();
-    if (!known.checked || now - known.checked >= CHECK_US) {
-        fine = renew(state, rpm);
-        known.checked = fine ? now : 0;
+    if (!cache->checked || now - cache->checked >= CHECK_US) {
+        fine = renew(cache, state, rpm);
+        cache->checked = fine ? now : 0;
     }
-    fine = fine && copy_paths(&known.text, ret);
-    (void)pthread_mutex_unlock(&known.lock);
+    fine = fine && copy_paths(&cache->text, ret);
+    (void)pthread_mutex_unlock(&cache->lock);
     errno = saved;
     return fine;
 }

@@ -9,6 +9,8 @@
 #ifndef TC_SYSTEM_SYSTEM_H
 #define TC_SYSTEM_SYSTEM_H
 
+#include <pthread.h>
+
 #include "base/buf.h"
 #include "base/strv.h"
 
@@ -16,11 +18,21 @@
  * run. rpm's database has no text form, and this folder runs no program. */
 typedef bool tc_system_rpm(struct tc_buf *out);
 
+/* The result as an engine last checked it. Thread-safe. */
+struct tc_system_cache {
+    pthread_mutex_t lock;
+    struct tc_buf text;
+    int64_t checked; /* when; 0: never */
+};
+void tc_system_cache_init(struct tc_system_cache *cache);
+void tc_system_cache_done(struct tc_system_cache *cache);
+
 /* The shown paths, one a line, sorted: files, links, and directories that are shown whole. Owned;
  * empty: none. A line with a hash differs after every change of them, so that cages get new copies.
- * Checks at most once a second per process whether they are still right. `state`: the caller's
+ * Checks at most once a second whether they are still right. `state`: the caller's
  * state directory; NULL: none. Thread-safe. False: out of memory. */
-bool tc_system_now(const char *state, tc_system_rpm *rpm, char **ret);
+bool tc_system_now(struct tc_system_cache *cache, const char *state, tc_system_rpm *rpm,
+                   char **ret);
 
 /* The shown paths as they were last stored, unchecked; empty if none are stored. False: out of
  * memory. */

@@ -149,8 +149,15 @@ class Run(life.Run):
         """The result in JSON, by `call` or in the answer of `mcp`."""
         if self.role == "call":
             return json.loads(self.stdout) if self.stdout else None
-        said = (self.answer(3).get("result") or {}).get("_meta") or {}
-        return said.get("toolcage/result") if self.role == "mcp" else None
+        if self.role != "mcp":
+            return None
+        said = self.answer(3).get("result") or {}
+        result = (said.get("_meta") or {}).get("toolcage/result")
+        if result:  # the text is in the content alone
+            result["stdout"]["text"] = "".join(part.get("text", "") for part in said["content"]).rpartition(
+                "stdout:\n"
+            )[2]
+        return result
 
     def answer(self, number):
         return next((line for line in self.lines if line.get("id") == number), {})

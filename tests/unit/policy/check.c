@@ -498,7 +498,7 @@ static const struct row rows[] = {
     {T "input_schema = \"schema.json\"\n", 2, 16, "tool.x.input_schema", "not a file cannot name",
      "load the policy from a file"},
     {T "arguments.n = {}\ninput_schema = { type = \"object\", additionalProperties = false }\n", 3,
-     1, "tool.x.input_schema", "contradict", "keep one"},
+     1, "tool.x.input_schema", "cannot have both", "keep one"},
     {T "arguments.a = { pattern = \"(?i)x\" }\n", 2, 27, "tool.x.arguments.a.pattern",
      "contains \"(?i\"", "groups are"},
     {T "arguments.a = { type = \"integer\", pattern = \"x\" }\n", 2, 35,
