@@ -19,7 +19,7 @@ export class Policy {
   static fromText(text: string, name?: string): Policy;
   /** What holds where there is no policy: the strictest useful grant for a bare command. */
   static default(): Policy;
-  tools(format?: "openai" | "mcp" | "toolcage" | "servers"): Array<Record<string, unknown>>;
+  tools(format?: "openai" | "anthropic" | "mcp" | "toolcage" | "servers"): Array<Record<string, unknown>>;
 }
 
 export type Status = "ok" | "failed" | "timeout" | "limit" | "denied" | "cancelled" | "error";

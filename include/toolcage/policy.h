@@ -45,13 +45,14 @@ toolcage_policy_unref(struct toolcage_policy *policy); /* returns NULL; NULL is 
 /* "sha256:…" of the canonical form: the same text has the same digest on every host. Borrows. */
 const char *toolcage_policy_digest(const struct toolcage_policy *policy);
 
-/* The tools as JSON. `format` is "openai" (array of function tools), "mcp" (array of MCP tools;
- * both list only tools that a model can call: with a command, and of no tier that needs a
- * person's approval), "toolcage" (array of {name, description, tier, backend, command,
- * input_schema}), or "servers": the MCP servers, an array of {name, network (has it any?),
- * output (if the policy sets it), command, tools}, each of `tools` with its name and, where the
- * policy has them, title, description, tier, timeout_ms, output and input_schema. The caller
- * frees *ret_json (toolcage_free). Errors: TOOLCAGE_EUSAGE for another format, TOOLCAGE_EMEMORY. */
+/* The tools as JSON. `format` is "openai" (array of function tools), "anthropic" (array of tools of
+ * its Messages API), "mcp" (array of MCP tools; these three list only tools that a model can call:
+ * with a command, and of no tier that needs a person's approval), "toolcage" (array of {name,
+ * description, tier, backend, command, input_schema}), or "servers": the MCP servers, an array of
+ * {name, network (has it any?), output (if the policy sets it), command, tools}, each of `tools`
+ * with its name and, where the policy has them, title, description, tier, timeout_ms, output and
+ * input_schema. The caller frees *ret_json (toolcage_free). Errors: TOOLCAGE_EUSAGE for another
+ * format, TOOLCAGE_EMEMORY. */
 int toolcage_policy_tools_json(const struct toolcage_policy *policy, const char *format,
                                char **ret_json, struct toolcage_error **err);
 

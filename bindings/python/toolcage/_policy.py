@@ -41,7 +41,7 @@ class Policy:
         return text(lib.toolcage_policy_digest(self._handle))
 
     def tools(self, format: str = "toolcage") -> list[dict[str, Any]]:
-        """The tools as a model is told of them: `format` is "openai", "mcp", "toolcage", or "servers" for the MCP servers."""
+        """The tools as a model is told of them: `format` is "openai", "anthropic", "mcp", "toolcage", or "servers" for the MCP servers."""
         tools: list[dict[str, Any]] = json.loads(
             ask_json(lib.toolcage_policy_tools_json, self._handle, encode(format, "the format"))
         )

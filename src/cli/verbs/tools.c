@@ -11,7 +11,7 @@
 
 static const struct tc_option options[] = {
     TC_OPTION_POLICY,
-    {"format", 0, "text|openai|mcp", NULL,
+    {"format", 0, "text|openai|anthropic|mcp", NULL,
      "for a person (default), or as a model's API wants them"},
     TC_OPTION_HELP,
     {0},
@@ -102,8 +102,8 @@ static int run_tools(const struct tc_args *args)
     if (!format)
         format = "text";
     if (strcmp(format, "text") != 0 && strcmp(format, "openai") != 0 &&
-        strcmp(format, "mcp") != 0) {
-        tc_cli_say("--format is text, openai or mcp, not %s", format);
+        strcmp(format, "anthropic") != 0 && strcmp(format, "mcp") != 0) {
+        tc_cli_say("--format is text, openai, anthropic or mcp, not %s", format);
         tc_cli_hint("toolcage tools --help has examples");
         return TC_EXIT_FAILURE;
     }

@@ -71,6 +71,17 @@ static void add_openai(const struct toolcage_policy *policy, const struct tc_spe
     tc_buf_adds(out, all_strict(tool) ? ",\"strict\":true}}" : "}}");
 }
 
+static void add_anthropic(const struct toolcage_policy *policy, const struct tc_spec *tool,
+                          struct tc_buf *out)
+{
+    tc_buf_addc(out, '{');
+    tc_json_member(out, "name", tool->name);
+    tc_json_member(out, "description", tool->description ? tool->description : "");
+    tc_json_key(out, "input_schema");
+    add_schema(out, tool, false); /* the API rejects composed schemas at this level */
+    tc_buf_addc(out, '}');
+}
+
 /* Has an argument a bound for hosts (`host`), or for paths that the tool writes? */
 static bool has_bound(const struct tc_spec *tool, bool host)
 {
@@ -198,8 +209,10 @@ int tc_policy_tools_json(const struct toolcage_policy *policy, const char *forma
         const char *name;
         void (*add)(const struct toolcage_policy *, const struct tc_spec *, struct tc_buf *);
         bool all; /* include tools that a model cannot call */
-    } formats[] = {
-        {"openai", add_openai, false}, {"mcp", add_mcp, false}, {"toolcage", add_toolcage, true}};
+    } formats[] = {{"openai", add_openai, false},
+                   {"anthropic", add_anthropic, false},
+                   {"mcp", add_mcp, false},
+                   {"toolcage", add_toolcage, true}};
     _autobuf_ struct tc_buf out = TC_BUF_INIT;
     size_t f = 0;
     if (tc_streq(format, "servers"))
@@ -209,7 +222,7 @@ int tc_policy_tools_json(const struct toolcage_policy *policy, const char *forma
     if (f == TC_COUNT(formats))
         return tc_fail(err,
                        TC_WHY(TOOLCAGE_EUSAGE, "tools", format,
-                              "the formats are openai, mcp, toolcage and servers"),
+                              "the formats are openai, anthropic, mcp, toolcage and servers"),
                        "there is no format \"%.40s\"", format ? format : "");
     tc_buf_addc(&out, '[');
     for (size_t i = 0; i < policy->tool_count; i++) {

@@ -32,7 +32,11 @@ MISTAKES = [
     ("a value that is missing", ["exec", "--memory"], ["--memory needs a value: --memory SIZE"]),
     ("a value too many", ["exec", "--json=1", "ls"], ["--json takes no value"]),
     ("a wrong --stdin", ["exec", "--stdin", "tty", "ls"], ["--stdin is auto, pass or none, not tty"]),
-    ("a wrong --format", ["tools", "--format", "xml"], ["--format is text, openai or mcp, not xml"]),
+    (
+        "a wrong --format",
+        ["tools", "--format", "xml"],
+        ["--format is text, openai, anthropic or mcp, not xml"],
+    ),
     ("proving and cleaning", ["doctor", "--prove", "--clean"], ["one at a time"]),
     ("a backend for nothing", ["doctor", "--backend", "process"], ["--backend is for --prove only"]),
     ("two questions", ["policy", "explain", "--read", "/a", "--write", "/b"], ["one access at a time"]),

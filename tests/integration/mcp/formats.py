@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
-"""toolcage tools --format openai|mcp as the official Python packages take it: each entry by their types, whole and nothing besides, and
-one turn of the OpenAI client against a server of this machine. Runs itself again under the clients' interpreter."""
+"""toolcage tools --format openai|anthropic|mcp as the official Python packages take it: each entry by their types, whole and nothing besides, and
+one turn of each client against a server of this machine. Runs itself again under the clients' interpreter."""
 
+import contextlib
 import enum
 import http.server
 import json
@@ -14,10 +15,12 @@ from scene import cli, under_clients_python
 
 under_clients_python()
 
+import anthropic  # noqa: E402
 import jsonschema  # noqa: E402
 import mcp.types  # noqa: E402
 import openai  # noqa: E402
 import pydantic  # noqa: E402
+from anthropic.types import ToolParam  # noqa: E402
 from openai.types.chat import ChatCompletionToolParam  # noqa: E402
 from openai.types.shared_params import FunctionDefinition  # noqa: E402
 
@@ -157,6 +160,31 @@ def as_openai(place, policy):
     return tools
 
 
+def as_anthropic(place, policy):
+    tools = entries(place, policy, "anthropic")
+    functions = {tool["function"]["name"]: tool["function"] for tool in entries(place, policy, "openai")}
+    entry = pydantic.TypeAdapter(ToolParam)
+    for tool in tools:
+        why = problem(entry.validate_python, tool)
+        cli.check(
+            not why and set(tool) == {"name", "description", "input_schema"},
+            f"anthropic: {tool['name'][:20]}: the package's type holds all of it",
+            f"{why} {tool}",
+        )
+    cli.check(
+        {tool["name"]: (tool["description"], tool["input_schema"]) for tool in tools}
+        == {name: (one["description"], one["parameters"]) for name, one in functions.items()},
+        "anthropic: the same names, texts and schemas as openai",
+        tools,
+    )
+    cli.check(
+        problem(entry.validate_python, {"name": "x"})
+        and problem(entry.validate_python, {**tools[0], "name": 1}),
+        "anthropic: the type does refuse what is wrong",
+    )
+    return tools
+
+
 def as_mcp(place, policy):
     tools = entries(place, policy, "mcp")
     cli.check(
@@ -204,33 +232,15 @@ def as_mcp(place, policy):
     )
 
 
-def one_turn(place, policy, tools):
-    """The client sends the list as it is; what a model answers goes to toolcage call."""
+@contextlib.contextmanager
+def api(answer):
+    """A model's API that gives this answer: its address, and the requests that it was sent."""
     asked = []
 
     class Api(http.server.BaseHTTPRequestHandler):
         def do_POST(self):
             asked.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-            call = {
-                "id": "c1",
-                "type": "function",
-                "function": {"name": "add", "arguments": '{"a": 40, "b": 2}'},
-            }
-            body = json.dumps(
-                {
-                    "id": "x",
-                    "object": "chat.completion",
-                    "created": 0,
-                    "model": "m",
-                    "choices": [
-                        {
-                            "index": 0,
-                            "finish_reason": "tool_calls",
-                            "message": {"role": "assistant", "content": None, "tool_calls": [call]},
-                        }
-                    ],
-                }
-            ).encode()
+            body = json.dumps(answer).encode()
             self.send_response(200)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))
@@ -242,19 +252,54 @@ def one_turn(place, policy, tools):
 
     server = http.server.HTTPServer(("127.0.0.1", 0), Api)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    client = openai.OpenAI(
-        base_url=f"http://127.0.0.1:{server.server_port}/v1", api_key="none", max_retries=0, timeout=30
-    )
-    answer = client.chat.completions.create(
-        model="m", messages=[{"role": "user", "content": "What is 40 + 2?"}], tools=tools
-    )
+    yield f"http://127.0.0.1:{server.server_port}", asked
     server.shutdown()
+
+
+def openai_turn(place, policy, tools):
+    """The client sends the list as it is; what a model answers goes to toolcage call."""
+    call = {"id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a": 40, "b": 2}'}}
+    message = {"role": "assistant", "content": None, "tool_calls": [call]}
+    choices = [{"index": 0, "finish_reason": "tool_calls", "message": message}]
+    answer = {"id": "x", "object": "chat.completion", "created": 0, "model": "m", "choices": choices}
+    with api(answer) as (url, asked):
+        client = openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0, timeout=30)
+        got = client.chat.completions.create(
+            model="m", messages=[{"role": "user", "content": "What is 40 + 2?"}], tools=tools
+        )
     cli.check(
         len(asked) == 1 and asked[0]["tools"] == tools, "openai: the client sends each entry as it is", asked
     )
-    call = answer.choices[0].message.tool_calls[0].function
+    call = got.choices[0].message.tool_calls[0].function
     ran = place.run("call", "--policy", policy, call.name, call.arguments)
     cli.check(ran.code == 0 and ran.out == "42\n", "openai: what comes back is a call", ran)
+
+
+def anthropic_turn(place, policy, tools):
+    """The same with the Messages API, whose arguments are an object."""
+    use = {"type": "tool_use", "id": "c1", "name": "add", "input": {"a": 40, "b": 2}}
+    usage = {"input_tokens": 1, "output_tokens": 1}
+    answer = {
+        "id": "x",
+        "type": "message",
+        "role": "assistant",
+        "model": "m",
+        "content": [use],
+        "usage": usage,
+    }
+    with api({**answer, "stop_reason": "tool_use", "stop_sequence": None}) as (url, asked):
+        client = anthropic.Anthropic(base_url=url, api_key="none", max_retries=0, timeout=30)
+        got = client.messages.create(
+            model="m", max_tokens=9, messages=[{"role": "user", "content": "What is 40 + 2?"}], tools=tools
+        )
+    cli.check(
+        len(asked) == 1 and asked[0]["tools"] == tools,
+        "anthropic: the client sends each entry as it is",
+        asked,
+    )
+    block = got.content[0]
+    ran = place.run("call", "--policy", policy, block.name, json.dumps(block.input))
+    cli.check(ran.code == 0 and ran.out == "42\n", "anthropic: what comes back is a call", ran)
 
 
 class Point(pydantic.BaseModel, extra="forbid"):
@@ -352,7 +397,8 @@ def as_pydantic_writes_it(place):
 with cli.Place() as place:
     as_pydantic_writes_it(place)
     policy = place.write("home/project/tools.toml", policy_text())
-    one_turn(place, policy, as_openai(place, policy))
+    openai_turn(place, policy, as_openai(place, policy))
+    anthropic_turn(place, policy, as_anthropic(place, policy))
     as_mcp(place, policy)
     empty = place.write("empty.toml", "[defaults]\n")
     cli.check(

@@ -372,9 +372,13 @@ def killed(s):
     )
     check(mounts.table() == before, "and no mount is left", set(mounts.table()) ^ set(before))
     check(
-        not any(
-            read(f"/sys/fs/cgroup/{line.split(':')[1] or 'unified'}{line.split(':')[2]}/cgroup.procs")
-            for line in groups
+        until(
+            lambda: (
+                not any(
+                    read(f"/sys/fs/cgroup/{line.split(':')[1] or 'unified'}{line.split(':')[2]}/cgroup.procs")
+                    for line in groups
+                )
+            )
         ),
         "nor a process in a control group",
         groups,

@@ -47,6 +47,11 @@ def same(answer):
     }
 
 
+def by_worker(answer):
+    """Did a worker serve the call that was started before it? Its enforcement has words of its own."""
+    return "ready" in [row["step"] for row in answer["timings"]]
+
+
 def new(engine, tool, *words):
     """One that is still to be started."""
     call = Call.__new__(Call)
@@ -68,9 +73,10 @@ def decides(s):
             (answer["grant"], first["grant"]),
         )
 
-    first = known(engine, "env")
+    first = next(answer for answer in (known(engine, "env") for _ in range(50)) if by_worker(answer))
     check(was_again(first) and "WORD=one" in text(first), "the same call reuses its plan", first)
-    check(same(known(engine, "env")) == same(first), "every reuse gives the same answer", first)
+    again = next(answer for answer in (known(engine, "env") for _ in range(50)) if by_worker(answer))
+    check(same(again) == same(first), "every reuse gives the same answer", (again, first))
     anew(engine.call("c", "echo", "x"), first, "other words", False)
     os.environ["WORD"] = "two"
     answer = engine.call("c", "env")
