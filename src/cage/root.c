@@ -93,9 +93,9 @@ static bool leads_away(const char *from, struct stat *ret)
            stat(real, ret) == 0 && S_ISREG(ret->st_mode);
 }
 
-/* Adds a system directory, file or symlink as on the host. As root, toolcage can read files that
- * the tool cannot: those are left out. */
-static int put_system(int root, const char *path, const char *from)
+/* Adds a system directory, file or symlink as on the host; a small file as a copy, if `copies`. As
+ * root, toolcage can read files that the tool cannot: those are left out. */
+static int put_system(int root, const char *path, const char *from, bool copies)
 {
     struct stat st;
     const char *at = relative(path);
@@ -107,15 +107,17 @@ static int put_system(int root, const char *path, const char *from)
         return put_bind(root, at, from, true);
     if (!(st.st_mode & S_IROTH))
         return 0;
-    return S_ISREG(st.st_mode) && st.st_size <= COPY_MAX ? put_copy(root, at, from, &st)
-                                                         : put_bind(root, at, from, false);
+    bool copied = copies && S_ISREG(st.st_mode) && st.st_size <= COPY_MAX;
+    return copied ? put_copy(root, at, from, &st) : put_bind(root, at, from, false);
 }
 
-/* The first path of the plan's `system` that cannot be added is in `path`. */
+/* Files are mounted, which takes a third of the time of a copy: there may be a hundred, and package
+ * managers replace them by name, so none is seen half-written. The first path of the plan's
+ * `system` that cannot be added is in `path`. */
 static int put_more(int root, const struct tc_plan *plan, char path[PATH_MAX])
 {
     for (const char *at = plan->system; tc_system_next(&at, path);)
-        if (!tc_tree_denied(plan, path) && put_system(root, path, path) < 0)
+        if (!tc_tree_denied(plan, path) && put_system(root, path, path, false) < 0)
             return -1;
     return 0;
 }
@@ -204,7 +206,7 @@ static int put_mount(int root, const struct tc_mount *m)
 {
     switch (m->kind) {
     case TC_MOUNT_SYSTEM:
-        return put_system(root, m->path, m->from);
+        return put_system(root, m->path, m->from, true);
     case TC_MOUNT_FILE:
         return tc_put_file(root, relative(m->path), m->content, strlen(m->content), 0444);
     case TC_MOUNT_DEVICE:
