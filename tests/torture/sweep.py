@@ -132,8 +132,12 @@ class Sweep:
             return scene.Scene(self.options.walls)
         role, kind, nth, word = job
         try:
-            run = life_of(role)(self.options, stage, role, kind, nth, getattr(errno, word))
-            wrong = self.judge(stage, run, role, kind)
+            # the helper may end with a root or a spare more than in the life that it is compared with: a leak shows again
+            for _ in range(3):
+                run = life_of(role)(self.options, stage, role, kind, nth, getattr(errno, word))
+                wrong = self.judge(stage, run, role, kind)
+                if not wrong or not all(line.startswith("the helper ends with") for line in wrong):
+                    break
             what = run.what()
             self.outcomes[run.ending()] += 1
             # a life is not the same twice: what failed may be another call, which cannot fail like that
