@@ -144,28 +144,50 @@ int tc_store_discard(int from, const char *name, int store)
     return tc_remove_tree(store, aside) < 0;
 }
 
-enum { DEEPEST = 550 }; /* no walk goes as deep */
+enum { DEEPEST = 550 }; /* of a walk that keeps one directory open per level */
+enum { PASSES = 10000 };
 
-static int remove_below(int dirfd, const char *name, int depth)
+/* Opens a directory to empty it, whatever mode its author gave it. */
+static int open_to_empty(int dirfd, const char *name)
 {
+    const int flags = O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+    char path[64];
+    int fd = openat(dirfd, name, O_RDONLY | flags);
+    if (fd >= 0 || errno != EACCES)
+        return fd;
+    _autofd_ int closed = openat(dirfd, name, O_PATH | flags);
+    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", closed);
+    return closed < 0 || chmod(path, 0700) < 0 ? -1 : openat(dirfd, name, O_RDONLY | flags);
+}
+
+/* `top` is the first directory: what is too deep is moved there. */
+static int remove_below(int top, int dirfd, const char *name, int depth)
+{
+    _autofree_ char *aside = NULL;
     if (unlinkat(dirfd, name, 0) == 0)
         return 0;
-    if ((errno != EISDIR && errno != EPERM) || depth == DEEPEST)
+    if (errno != EISDIR && errno != EPERM)
         return -1;
-    int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (depth == DEEPEST)
+        return (aside = make_name()) ? renameat(dirfd, name, top, aside) : -1;
+    int fd = open_to_empty(dirfd, name);
     _autodir_ DIR *dir = tc_take_dir(fd);
     if (!dir)
         return -1;
     struct dirent *e;
     int rc = 0, more = 0;
     while (rc == 0 && (more = tc_next_entry(dir, &e)) > 0)
-        rc = remove_below(fd, e->d_name, depth + 1);
+        rc = remove_below(depth ? top : fd, fd, e->d_name, depth + 1);
     return rc < 0 || more < 0 ? -1 : unlinkat(dirfd, name, AT_REMOVEDIR);
 }
 
+/* Again while there is something that was too deep. */
 int tc_remove_tree(int dirfd, const char *name)
 {
-    return remove_below(dirfd, name, 0);
+    int rc = remove_below(dirfd, dirfd, name, 0);
+    for (int i = 0; rc < 0 && errno == ENOTEMPTY && i < PASSES; i++)
+        rc = remove_below(dirfd, dirfd, name, 0);
+    return rc;
 }
 
 enum { BLOCK = 512 };

@@ -222,6 +222,28 @@ static void discarded_entry_is_removed(void **state)
     assert_int_equal(tc_store_count(store), 0);
 }
 
+/* Deeper than a process may have open files, and closed to its owner. */
+static void any_tree_is_removed(void **state)
+{
+    enum { DEPTH = 1500 };
+    (void)state;
+    assert_int_equal(mkdirat(store, "tree", 0700), 0);
+    int at = openat(store, "tree", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (int i = 0; i < DEPTH; i++) {
+        assert_int_equal(mkdirat(at, "d", 0700), 0);
+        assert_int_equal(mknodat(at, "file", S_IFREG | 0600, 0), 0);
+        int next = openat(at, "d", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        assert_true(next >= 0);
+        if (i % 100 == 7)
+            assert_int_equal(fchmod(at, 0), 0);
+        (void)close(at);
+        at = next;
+    }
+    (void)close(at);
+    assert_int_equal(tc_remove_tree(store, "tree"), 0);
+    assert_int_equal(tc_store_count(store), 0);
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
@@ -237,6 +259,7 @@ int main(void)
         CASE(placed_entry_is_whole_and_the_first_stays),
         CASE(discarded_entry_is_removed),
         CASE(a_file_is_replaced_as_a_whole),
+        CASE(any_tree_is_removed),
     };
     return cmocka_run_group_tests_name("store", tests, NULL, NULL);
 }
