@@ -152,6 +152,8 @@ static int set_layers(const struct tc_init_mount *m, int fs, int top, int tree)
     if (tc_move_mount(m->layers, AT_FDCWD, "mnt") < 0 ||
         set_layer(fs, "upperdir", m->layers, "/u") < 0)
         return -1;
+    /* else the end of the mount waits until the whole disk is synchronised */
+    (void)tc_fsconfig(fs, FSCONFIG_SET_FLAG, "volatile", NULL);
     return set_layer(fs, "workdir", m->layers, "/w");
 }
 

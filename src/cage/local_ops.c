@@ -16,6 +16,7 @@
 #include "observe/observe.h"
 #include "workspace/held.h"
 #include "workspace/journal.h"
+#include "workspace/layer.h"
 #include "workspace/session.h"
 
 /* PID 1 is an unreaped child, so its pid is valid. PID 1 forwards SIGTERM to all processes; if PID
@@ -119,6 +120,7 @@ static void release(struct tc_process_cage *p, void (*trees)(struct tc_trees *))
         *own[i] = -1;
     }
     tc_observe_release(&p->observer);
+    tc_layers_remove(&p->workspace);
     trees(&p->trees);
     p->released = true;
 }
@@ -153,7 +155,7 @@ static void drop_cage(struct tc_cage *cage)
 bool tc_local_destroy(struct tc_cage *cage, enum tc_may_block may_block)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
-    bool large = p && !p->released && (p->trees.remote || tc_workspace_large(&p->trees));
+    bool large = p && !p->released && (p->trees.remote || tc_workspace_large(cage));
     if (large && may_block == TC_BLOCK_YES) {
         tc_worker_forget_root(p);
         release(p, tc_trees_put_away);
@@ -179,7 +181,7 @@ static void close_host(void)
 static unsigned sweep(void)
 {
     const struct tc_process_host *host = tc_process_host_opened();
-    return tc_journal_sweep() + tc_held_sweep() + tc_session_sweep() +
+    return tc_journal_sweep() + tc_held_sweep() + tc_session_sweep() + tc_layers_sweep() +
            (host ? tc_cgroups_sweep(host->cgroups) : 0);
 }
 

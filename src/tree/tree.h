@@ -87,6 +87,7 @@ struct tc_item {
     /* A private directory for single writable files; the tool writes to `copy`. */
     bool single_dir;
     int layers; /* storage of an overlay over `fd`; -1: none */
+    bool near;  /* it is on the disk of `fd`: a rename commits an entry of `copy` */
     struct tc_guarded *guarded;
     const struct tc_steering *steering; /* the plan's */
     const char *context;                /* the host path of a writable directory; else NULL */

@@ -6,7 +6,6 @@
  * is listed, whoever made it. */
 #include <errno.h>
 #include <fcntl.h>
-#include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -20,40 +19,14 @@
 #include "tree/steering.h"
 #include "workspace/choice.h"
 #include "workspace/copy.h"
-#include "workspace/held.h"
 #include "workspace/inline_collect.h"
 #include "workspace/journal.h"
-#include "workspace/reading.h"
-#include "workspace/session.h"
-#include "workspace/trusted.h"
-#include "workspace/workspace.h"
+#include "workspace/rows.h"
 
 /* Deeper entries are not committed, so that the next call can still walk the tree. */
 enum { DEEPEST = 400 };
 
-enum { LISTED_MAX = 10000, ENTRIES_MAX = 2000000, SECONDS_MAX = 60 };
-
-struct gathering {
-    struct tc_cage *cage;
-    const struct tc_item *item;
-    struct tc_outcome *found;
-    bool commit;   /* copies are committed */
-    size_t undone; /* commits that failed; the path and errno of the first: */
-    char *undone_path;
-    int undone_errno;
-    bool asks; /* nothing is committed without approval */
-    struct tc_keeping keeping;
-    struct tc_session_keeping session;
-    struct tc_reader reader;
-    struct tc_trusted trusted;
-    bool looked;     /* `doubted` is set */
-    bool doubted;    /* the item has a new object that is not verified */
-    size_t steering; /* listed changes of steering files, which have a separate limit */
-    /* by depth: is a change listed in this directory that explains why its time changed? */
-    bool told[TC_WALK_DEEPEST + 2];
-    /* by depth: does the directory get its permissions after its entries? */
-    bool sets_mode[TC_WALK_DEEPEST + 2];
-};
+enum { ENTRIES_MAX = 2000000, SECONDS_MAX = 60 };
 
 static bool since(const struct tc_workspace *w, const struct statx_timestamp *at)
 {
@@ -61,175 +34,9 @@ static bool since(const struct tc_workspace *w, const struct statx_timestamp *at
                                            : (long)at->tv_nsec >= w->started.tv_nsec;
 }
 
-static bool collected(const struct tc_plan *plan, const char *name)
-{
-    for (size_t i = 0; i < plan->collect.count; i++)
-        if (fnmatch(plan->collect.items[i], name, 0) == 0)
-            return true;
-    return false;
-}
-
-/* Does a deeper granted path cover this one? Then the tool's changes are listed there. */
-static bool covered(const struct gathering *g, const char *path)
-{
-    const struct tc_trees *t = g->cage->trees;
-    for (size_t i = 0; i < t->item_count; i++)
-        if (!t->items[i].part && strlen(t->items[i].path) > strlen(g->item->path) &&
-            tc_path_within(t->items[i].path, path))
-            return true;
-    return false;
-}
-
-/* A bound tree may hold other users' files, changed by those users: a file that the tool could not
- * read is not read for it. */
-static bool readable(const struct gathering *g, const struct statx *st)
-{
-    const struct tc_trees *t = g->cage->trees;
-    const struct tc_item *item = g->item;
-    return item->copy >= 0 || !t->host->privileged || st->stx_uid == item->uid ||
-           st->stx_uid == t->id || (st->stx_mode & S_IROTH) ||
-           (st->stx_gid == item->gid && (st->stx_mode & S_IRGRP));
-}
-
-/* Does `collect` name this file, and may the tool show it? */
-static bool offered(const struct gathering *g, const char *path, const struct statx *st)
-{
-    return S_ISREG(st->stx_mode) && collected(g->cage->plan, tc_path_base(path)) &&
-           !tc_tree_denied(g->cage->plan, path) && !covered(g, path) && readable(g, st);
-}
-
-/* The path in the cage; owned. */
-static char *path_in(const struct tc_item *item, const char *relative)
-{
-    return item->name || !relative[0] ? strdup(item->path) : tc_path_join(item->path, relative);
-}
-
-/* How an entry changed, and why the change was not applied on the host; NULL: it was. */
-struct change {
-    const char *kind, *held;
-    bool by_time; /* found by time: another process may have made it */
-    bool steers;  /* it is a steering file */
-    size_t cache; /* how many bytes of the name make it a cache */
-    bool checked; /* git trusts the file, and its content was verified */
-};
-
-/* Adds a row. NULL: too many rows, or out of memory; a row without a path would be useless. */
-static struct tc_change *list(struct gathering *g, const char *relative,
-                              const struct change *change)
-{
-    struct tc_outcome *o = g->found;
-    _autofree_ char *path = path_in(g->item, relative);
-    _autofree_ char *word = strdup(change->kind);
-    _autofree_ char *held = change->held ? strdup(change->held) : NULL;
-    size_t alike = change->steers ? g->steering : o->change_count - g->steering;
-    bool whole = path && word && !change->held == !held && alike < LISTED_MAX;
-    struct tc_change *c = whole ? TC_PUSH(o->changes, o->change_count) : NULL;
-    if (c)
-        *c = (struct tc_change){.path = TAKE(path),
-                                .kind = TAKE(word),
-                                .held = TAKE(held),
-                                .steers_host = change->steers,
-                                .cache = (int64_t)change->cache,
-                                .verified = change->checked};
-    else
-        o->omitted_changes++;
-    g->steering += c && change->steers;
-    return c;
-}
-
-/* Adds a file to the result, with its bytes if they were read. */
-static void collect(struct gathering *g, const struct tc_change *c, struct tc_reading *reading)
-{
-    struct tc_outcome *o = g->found;
-    _autofree_ char *path = strdup(c->path);
-    _autofree_ char *sha256 = c->sha256 ? strdup(c->sha256) : NULL;
-    bool whole = path && !c->sha256 == !sha256 && !reading->no_memory;
-    struct tc_file *f = whole ? TC_PUSH(o->files, o->file_count) : NULL;
-    if (!f) {
-        o->omitted_files++;
-        return;
-    }
-    *f = (struct tc_file){.path = TAKE(path),
-                          .bytes = c->bytes,
-                          .sha256 = TAKE(sha256),
-                          .steers_host = c->steers_host};
-    f->content_len = reading->content ? (size_t)reading->bytes : 0;
-    f->content = TAKE(reading->content);
-}
-
-/* Type and permissions before the call, which are known in a private workspace. */
-static int64_t mode_before(const struct gathering *g, const char *relative)
-{
-    const struct tc_copied *base = tc_commit_base(g->cage->workspace, g->item, relative);
-    return !base ? 0 : base->host.mode ? base->host.mode : base->copy.mode;
-}
-
-/* Does git trust a file of this name, and is its content verified? Only the end of a call verifies
- * content, and only in a separate process. */
-static bool is_checked(struct gathering *g, const struct tc_walk_entry *e)
-{
-    struct tc_workspace *w = g->cage->workspace;
-    const struct tc_held_row *row = tc_choice_row(w->choice, g->item, e->relative);
-    bool trusted = !g->item->name && !S_ISDIR(e->st->stx_mode) &&
-                   tc_item_steers(g->item, e->relative) == TC_STEERS_WRITTEN;
-    if (!trusted || w->choice)
-        return trusted && row && row->checked;
-    w->over = w->over || w->inline_collect;
-    return !w->inline_collect && tc_trusted_check(&g->trusted, e);
-}
-
-/* In a bind mount, a modified directory may have been moved there, with files that kept their
- * times, unless it was mounted on itself, like `objects`. git changes these two all the time. */
-static bool may_be_moved(const struct gathering *g, const struct tc_walk_entry *e,
-                         const struct change *c)
-{
-    return c->by_time && strcmp(c->kind, "modified") == 0 && strcmp(e->name, "objects") != 0 &&
-           strcmp(e->name, "refs") != 0 && !tc_steers_pinned(g->cage->trees, g->item, e->relative);
-}
-
-/* A new directory of objects is harmless. In a directory that may hold steering files each entry is
- * judged, and in one of loose objects ("ab") each object is verified. */
-static bool steers_now(const struct gathering *g, const struct tc_walk_entry *e,
-                       const struct change *c)
-{
-    enum tc_steers steers = tc_item_steers(g->item, e->relative);
-    bool trusted = steers == TC_STEERS_WRITTEN;
-    if ((trusted || steers == TC_STEERS_ROOM) && S_ISDIR(e->st->stx_mode))
-        return !(trusted && strlen(e->name) == 2) && may_be_moved(g, e, c);
-    return !(trusted && c->checked) &&
-           tc_steers_place(g->item, e->dirfd, e->relative, e->st->stx_mode);
-}
-
-static void note(struct gathering *g, const struct tc_walk_entry *e, const struct change *said)
-{
-    struct change change = *said;
-    change.checked = change.by_time ? is_checked(g, e) : change.checked;
-    change.steers = steers_now(g, e, &change);
-    g->told[e->depth] = true;
-    struct tc_change *c = list(g, e->relative, &change);
-    if (!c)
-        return;
-    bool wanted = offered(g, c->path, e->st);
-    _auto_(tc_reading_done) struct tc_reading reading;
-    tc_reading_make(&g->reader, e, wanted, &reading);
-    c->bytes = reading.sha256 ? reading.bytes : (int64_t)e->st->stx_size;
-    c->sha256 = TAKE(reading.sha256);
-    c->attribution = change.by_time ? strdup("time") : NULL;
-    if (e->st->stx_nlink > 1 && S_ISREG(e->st->stx_mode))
-        c->links = (int64_t)e->st->stx_nlink;
-    if (S_ISLNK(e->st->stx_mode))
-        c->target = tc_link_target(e->dirfd, e->name);
-    if (g->item->copy >= 0) {
-        c->mode = e->st->stx_mode;
-        c->was_mode = mode_before(g, e->relative);
-    }
-    if (wanted)
-        collect(g, c, &reading);
-}
-
 /* Was a denied object moved, with its directory, to a name that is not denied? The tool could not
  * see the object, so it is not listed. */
-static bool moved_away(const struct gathering *g, const struct tc_walk_entry *e)
+static bool moved_away(const struct tc_gathering *g, const struct tc_walk_entry *e)
 {
     const struct tc_trees *t = g->cage->trees;
     dev_t dev = makedev(e->st->stx_dev_major, e->st->stx_dev_minor);
@@ -246,7 +53,7 @@ static bool is_added(const struct tc_workspace *w, const struct statx *st)
 
 /* Did the directory itself change: was it renamed, its mode or ACL set, or an unlisted entry
  * removed? Creating an entry changes both times. */
-static bool is_changed(const struct gathering *g, const struct statx *st, bool told)
+static bool is_changed(const struct tc_gathering *g, const struct statx *st, bool told)
 {
     bool alone = st->stx_ctime.tv_sec != st->stx_mtime.tv_sec ||
                  st->stx_ctime.tv_nsec != st->stx_mtime.tv_nsec;
@@ -255,26 +62,26 @@ static bool is_changed(const struct gathering *g, const struct statx *st, bool t
 
 static void leave(void *userdata, const struct tc_walk_entry *e)
 {
-    struct gathering *g = userdata;
+    struct tc_gathering *g = userdata;
     bool told = g->told[e->depth + 1];
     if (!is_added(g->cage->workspace, e->st) && is_changed(g, e->st, told) &&
         !tc_steers_new(g->cage, g->item, e))
-        note(g, e, &(struct change){.kind = "modified", .by_time = true});
+        tc_row_note(g, e, &(struct tc_row){.kind = "modified", .by_time = true});
 }
 
 /* Lists a change of the granted directory itself, which is not an entry of the walk. */
-static void visit_root(struct gathering *g)
+static void visit_root(struct tc_gathering *g)
 {
     struct statx st;
     struct tc_walk_entry e = {.dirfd = g->item->fd, .name = "", .relative = "", .st = &st};
     if (statx(g->item->fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &st) < 0)
         g->found->omitted_changes++;
     else if (is_changed(g, &st, g->told[0]))
-        note(g, &e, &(struct change){.kind = "modified", .by_time = true});
+        tc_row_note(g, &e, &(struct tc_row){.kind = "modified", .by_time = true});
 }
 
 /* Is this a forged object that kept its times when its directory was moved there? */
-static bool is_moved_object(struct gathering *g, const struct tc_walk_entry *e)
+static bool is_moved_object(struct tc_gathering *g, const struct tc_walk_entry *e)
 {
     char id[TC_OBJECT_ID_SIZE];
     struct statx dir;
@@ -282,7 +89,7 @@ static bool is_moved_object(struct gathering *g, const struct tc_walk_entry *e)
     return id[0] && tc_item_steers(g->item, e->relative) == TC_STEERS_WRITTEN &&
            (statx(e->dirfd, "", AT_EMPTY_PATH, STATX_CTIME, &dir) < 0 ||
             since(g->cage->workspace, &dir.stx_ctime)) &&
-           !is_checked(g, e);
+           !tc_row_checked(g, e);
 }
 
 /* Lists changed entries of a bind mount. A new directory is listed here, other changes of a
@@ -290,7 +97,7 @@ static bool is_moved_object(struct gathering *g, const struct tc_walk_entry *e)
  * directory keeps the times of its entries. */
 static int visit(void *userdata, const struct tc_walk_entry *e)
 {
-    struct gathering *g = userdata;
+    struct tc_gathering *g = userdata;
     const struct tc_workspace *w = g->cage->workspace;
     if (moved_away(g, e)) {
         g->found->omitted_changes++;
@@ -298,9 +105,9 @@ static int visit(void *userdata, const struct tc_walk_entry *e)
     }
     bool added = is_added(w, e->st);
     if (added || (since(w, &e->st->stx_ctime) && !S_ISDIR(e->st->stx_mode)))
-        note(g, e, &(struct change){.kind = added ? "added" : "modified", .by_time = true});
+        tc_row_note(g, e, &(struct tc_row){.kind = added ? "added" : "modified", .by_time = true});
     else if (tc_steers_new(g->cage, g->item, e) || is_moved_object(g, e))
-        note(g, e, &(struct change){.kind = "added", .by_time = true});
+        tc_row_note(g, e, &(struct tc_row){.kind = "added", .by_time = true});
     g->told[e->depth + 1] = false;
     if (w->inline_collect && e->depth >= TC_INLINE_COLLECT_DEPTH)
         return -1;
@@ -309,7 +116,7 @@ static int visit(void *userdata, const struct tc_walk_entry *e)
 
 /* Why a change is not committed, without a look at the host. No approval commits a steering file,
  * so it does not wait for one. */
-static const char *stays_away(const struct gathering *g, const char *relative, unsigned mode,
+static const char *stays_away(const struct tc_gathering *g, const char *relative, unsigned mode,
                               bool guarded)
 {
     if (guarded || (g->asks && tc_commit_steers(g->cage, g->item, relative, mode)))
@@ -319,26 +126,26 @@ static const char *stays_away(const struct gathering *g, const char *relative, u
 
 /* Is the change staged? Never for a file of the policy: approving work must not change the grant of
  * the next call. Steering files are staged where all changes need approval. */
-static bool is_kept(const struct gathering *g, const char *held)
+static bool is_kept(const struct tc_gathering *g, const char *held)
 {
     return held == tc_commit_conflict || held == tc_commit_waits ||
            (held == tc_commit_steering && g->keeping.must);
 }
 
-static void count_undone(struct gathering *g, const char *relative, const char *held)
+static void count_undone(struct tc_gathering *g, const char *relative, const char *held)
 {
     int errnum = errno;
     if (!g->commit || held != tc_commit_undone)
         return;
     if (g->undone++ == 0) {
-        g->undone_path = path_in(g->item, relative);
+        g->undone_path = tc_row_path(g->item, relative);
         g->undone_errno = errnum;
     }
 }
 
 /* Reads the configuration of repositories above the name, which can declare more steering files.
  * False: out of memory. */
-static bool learned(const struct gathering *g, const char *relative)
+static bool learned(const struct tc_gathering *g, const char *relative)
 {
     struct tc_trees *t = g->cage->trees;
     return !g->item->context ||
@@ -347,7 +154,8 @@ static bool learned(const struct gathering *g, const char *relative)
 
 /* A staged directory is stored with other permissions than the tool set: the list has the real
  * ones. */
-static const struct tc_walk_entry *as_made(const struct gathering *g, const struct tc_walk_entry *e,
+static const struct tc_walk_entry *as_made(const struct tc_gathering *g,
+                                           const struct tc_walk_entry *e,
                                            struct tc_walk_entry *made, struct statx *st)
 {
     const struct tc_workspace *w = g->cage->workspace;
@@ -366,7 +174,7 @@ static const struct tc_walk_entry *as_made(const struct gathering *g, const stru
 }
 
 /* Why a change that the user did not choose stays staged: the same reason as before. */
-static const char *unchosen(const struct gathering *g, const char *relative, bool guarded)
+static const char *unchosen(const struct tc_gathering *g, const char *relative, bool guarded)
 {
     const struct tc_held_row *row = tc_choice_row(g->cage->workspace->choice, g->item, relative);
     if (guarded || (row && row->held && !strcmp(row->held, tc_commit_steering)))
@@ -376,55 +184,57 @@ static const char *unchosen(const struct gathering *g, const char *relative, boo
 }
 
 /* Is it a file that git trusts, and that is not verified? */
-static bool is_doubted(const struct gathering *g, const struct tc_walk_entry *e,
-                       const struct change *change)
+static bool is_doubted(const struct tc_gathering *g, const struct tc_walk_entry *e,
+                       const struct tc_row *row)
 {
-    return (g->commit || g->asks) && !change->checked && !S_ISDIR(e->st->stx_mode) &&
+    return (g->commit || g->asks) && !row->checked && !S_ISDIR(e->st->stx_mode) &&
            tc_commit_trusted(g->cage, g->item, e->relative);
 }
 
 /* Compares an entry of a copied or overlaid workspace with its state when the call began. */
 static int visit_copy(void *userdata, const struct tc_walk_entry *walked)
 {
-    struct gathering *g = userdata;
+    struct tc_gathering *g = userdata;
     struct tc_walk_entry made;
     struct statx st;
     const struct tc_walk_entry *e = as_made(g, walked, &made, &st);
     enum tc_choice_fate fate = tc_choice_fate(g->cage->workspace->choice, g->item, e->relative);
-    struct change change = {.kind = tc_commit_kind(g->cage->workspace, g->item, e)};
+    struct tc_row row = {.kind = tc_commit_kind(g->cage->workspace, g->item, e)};
     g->sets_mode[e->depth] = false;
-    if (!change.kind || S_ISCHR(e->st->stx_mode) || fate == TC_CHOICE_GOES)
+    if (!row.kind || S_ISCHR(e->st->stx_mode) || fate == TC_CHOICE_GOES)
         return 0; /* a whiteout is a removal */
     if (!learned(g, e->relative))
         return -1;
     bool guarded = tc_commit_guarded(g->item, e->relative, e->st->stx_mode);
     bool deep = e->depth >= DEEPEST;
     const char *left_out = tc_commit_left_out(g->item, e->st->stx_mode);
-    change.checked = is_checked(g, e);
+    _auto_(tc_row_look_done) struct tc_row_look look;
+    row.checked = tc_row_checked(g, e);
+    tc_row_look_at(g, e, &row, &look);
     errno = deep ? ENAMETOOLONG : 0;
-    change.held = deep                        ? tc_commit_undone
-                  : left_out                  ? left_out
-                  : fate == TC_CHOICE_STAYS   ? unchosen(g, e->relative, guarded)
-                  : is_doubted(g, e, &change) ? tc_commit_steering
-                  : g->commit                 ? tc_commit_entry(g->cage, g->item, e)
-                              : stays_away(g, e->relative, e->st->stx_mode, guarded);
-    g->sets_mode[e->depth] = g->commit && !change.held && S_ISDIR(e->st->stx_mode);
-    count_undone(g, e->relative, change.held);
-    change.cache = guarded ? 0
-                           : tc_cache_entry(g->cage, g->item, e,
-                                            &(struct tc_cache_change){
-                                                .kind = change.kind,
-                                                .was_mode = (unsigned)mode_before(g, e->relative)},
-                                            change.held);
-    if (!guarded && is_kept(g, change.held))
-        tc_save_entry(&g->keeping, g->cage, g->item, e,
-                      &(struct tc_save){.kind = change.kind,
-                                        .held = change.held,
-                                        .cache = change.cache,
-                                        .checked = change.checked});
-    if (change.held)
-        tc_session_keep_entry(&g->session, g->cage, g->item, e, change.kind, change.held);
-    note(g, e, &change);
+    row.held = deep                      ? tc_commit_undone
+               : left_out                ? left_out
+               : fate == TC_CHOICE_STAYS ? unchosen(g, e->relative, guarded)
+               : is_doubted(g, e, &row)  ? tc_commit_steering
+               : g->commit               ? tc_commit_entry(g->cage, g->item, e)
+                                         : stays_away(g, e->relative, e->st->stx_mode, guarded);
+    g->sets_mode[e->depth] = g->commit && !row.held && S_ISDIR(e->st->stx_mode);
+    count_undone(g, e->relative, row.held);
+    row.cache = guarded
+                    ? 0
+                    : tc_cache_entry(g->cage, g->item, e,
+                                     &(struct tc_cache_change){
+                                         .kind = row.kind,
+                                         .was_mode = (unsigned)tc_row_mode_before(g, e->relative)},
+                                     row.held);
+    if (!guarded && is_kept(g, row.held))
+        tc_save_entry(
+            &g->keeping, g->cage, g->item, e,
+            &(struct tc_save){
+                .kind = row.kind, .held = row.held, .cache = row.cache, .checked = row.checked});
+    if (row.held)
+        tc_session_keep_entry(&g->session, g->cage, g->item, e, row.kind, row.held);
+    tc_row_add(g, e, &row, &look);
     return deep;
 }
 
@@ -432,7 +242,7 @@ static int visit_copy(void *userdata, const struct tc_walk_entry *walked)
  * entries. */
 static void leave_copy(void *userdata, const struct tc_walk_entry *walked)
 {
-    struct gathering *g = userdata;
+    struct tc_gathering *g = userdata;
     struct tc_walk_entry made;
     struct statx st;
     if (!g->sets_mode[walked->depth])
@@ -444,17 +254,17 @@ static void leave_copy(void *userdata, const struct tc_walk_entry *walked)
 
 static int find_doubted(void *userdata, const struct tc_walk_entry *e)
 {
-    struct gathering *g = userdata;
+    struct tc_gathering *g = userdata;
     if (S_ISDIR(e->st->stx_mode) || S_ISCHR(e->st->stx_mode) || !tc_trusted_holds(e->relative) ||
         !tc_commit_kind(g->cage->workspace, g->item, e))
         return 0;
-    const struct change change = {.checked = is_checked(g, e)};
-    return is_doubted(g, e, &change) ? -1 : 0;
+    const struct tc_row row = {.checked = tc_row_checked(g, e)};
+    return is_doubted(g, e, &row) ? -1 : 0;
 }
 
 /* Does the host still need this object? git removes objects after packing them, and the new pack
  * may not be committed. */
-static bool is_needed(struct gathering *g, const struct tc_copied *entry)
+static bool is_needed(struct tc_gathering *g, const struct tc_copied *entry)
 {
     const struct tc_choice *choice = g->cage->workspace->choice;
     const struct tc_held_row *row = tc_choice_row(choice, g->item, entry->relative);
@@ -473,7 +283,7 @@ static bool is_needed(struct gathering *g, const struct tc_copied *entry)
 }
 
 /* Finds removed entries, each before its directory. */
-static void gather_removals(struct gathering *g)
+static void gather_removals(struct tc_gathering *g)
 {
     struct tc_workspace *w = g->cage->workspace;
     for (size_t i = w->copied_count; i-- > 0;) {
@@ -487,7 +297,7 @@ static void gather_removals(struct gathering *g)
             continue;
         }
         enum tc_choice_fate choice = tc_choice_fate(w->choice, g->item, entry->relative);
-        struct change change = {.kind = "deleted"};
+        struct tc_row row = {.kind = "deleted"};
         if (choice == TC_CHOICE_GOES)
             continue;
         if (!learned(g, entry->relative)) {
@@ -495,28 +305,28 @@ static void gather_removals(struct gathering *g)
             continue;
         }
         bool guarded = tc_tree_guards_below(g->item, entry->relative);
-        change.held = choice == TC_CHOICE_STAYS ? unchosen(g, entry->relative, guarded)
-                      : is_needed(g, entry)     ? tc_commit_steering
-                      : g->commit               ? tc_commit_removal(g->cage, entry)
-                                  : stays_away(g, entry->relative, entry->host.mode, guarded);
-        count_undone(g, entry->relative, change.held);
+        row.held = choice == TC_CHOICE_STAYS ? unchosen(g, entry->relative, guarded)
+                   : is_needed(g, entry)     ? tc_commit_steering
+                   : g->commit               ? tc_commit_removal(g->cage, entry)
+                               : stays_away(g, entry->relative, entry->host.mode, guarded);
+        count_undone(g, entry->relative, row.held);
         if (fate == TC_COMMIT_REPLACED)
             continue; /* its replacement is listed */
-        if (!guarded && is_kept(g, change.held))
-            tc_save_removal(&g->keeping, g->cage, entry, change.held);
-        if (change.held)
-            tc_session_keep_removal(&g->session, g->cage, entry, change.held);
+        if (!guarded && is_kept(g, row.held))
+            tc_save_removal(&g->keeping, g->cage, entry, row.held);
+        if (row.held)
+            tc_session_keep_removal(&g->session, g->cage, entry, row.held);
         enum tc_steers steers = tc_item_steers(g->item, entry->relative);
-        change.steers = steers == TC_STEERS_WRITTEN ? change.held == tc_commit_steering
-                                                    : tc_steers_as(steers, entry->host.mode);
-        struct tc_change *c = list(g, entry->relative, &change);
+        row.steers = steers == TC_STEERS_WRITTEN ? row.held == tc_commit_steering
+                                                 : tc_steers_as(steers, entry->host.mode);
+        struct tc_change *c = tc_row_list(g, entry->relative, &row);
         if (c)
-            c->was_mode = mode_before(g, entry->relative);
+            c->was_mode = tc_row_mode_before(g, entry->relative);
     }
 }
 
 /* A single writable file, in its private directory. */
-static void gather_file(struct gathering *g)
+static void gather_file(struct tc_gathering *g)
 {
     const struct tc_item *item = g->item;
     struct statx st;
@@ -546,18 +356,18 @@ static bool granted_in(const struct tc_trees *t, const struct tc_item *single_di
 /* Changes of files that the tool may only read are not committed, and the result says so. */
 static int visit_single_dir(void *userdata, const struct tc_walk_entry *e)
 {
-    struct gathering *g = userdata;
+    struct tc_gathering *g = userdata;
     if (S_ISDIR(e->st->stx_mode) || granted_in(g->cage->trees, g->item, e->relative) ||
         tc_workspace_denied(g->cage, g->item, e->relative))
         return 0;
     _autofd_ int below = tc_resolve_beneath(g->item->fd, e->relative);
     if (below >= 0 || !tc_resolve_gone(errno))
-        note(g, e, &(struct change){.kind = "modified", .held = tc_commit_undone});
+        tc_row_note(g, e, &(struct tc_row){.kind = "modified", .held = tc_commit_undone});
     return 0;
 }
 
 /* 0, or -1: not every change was seen, so the commit may be incomplete and the call fails. */
-static int gather_tree(struct gathering *g)
+static int gather_tree(struct tc_gathering *g)
 {
     struct tc_workspace *w = g->cage->workspace;
     bool copied = g->item->copy >= 0;
@@ -607,14 +417,15 @@ static int compare_overlays(struct tc_cage *cage)
     return 0;
 }
 
-static void gathering_done(struct gathering *g)
+static void gathering_done(struct tc_gathering *g)
 {
     tc_reader_done(&g->reader);
+    tc_strv_done(&g->trusted.sound);
     free(g->undone_path);
 }
 
 /* Is every change listed, and did nothing fail? */
-static bool rows_told(const struct gathering *g)
+static bool rows_told(const struct tc_gathering *g)
 {
     return !g->undone && !g->found->failure.code && !g->found->omitted_changes;
 }
@@ -635,7 +446,7 @@ static void gather_all(struct tc_cage *cage, bool commit, struct tc_outcome *fou
 {
     struct tc_trees *t = cage->trees;
     struct tc_workspace *w = cage->workspace;
-    _auto_(gathering_done) struct gathering g = {
+    _auto_(gathering_done) struct tc_gathering g = {
         .cage = cage,
         .found = found,
         .asks = !commit && cage->plan->workspace != TC_WORKSPACE_BIND &&
@@ -652,7 +463,7 @@ static void gather_all(struct tc_cage *cage, bool commit, struct tc_outcome *fou
     tc_session_keep_begin(&g.session, cage);
     for (size_t i = 0; i < t->item_count; i++) {
         const struct tc_item *item = g.item = &t->items[i];
-        g.trusted.pack[0] = '\0';
+        tc_strv_done(&g.trusted.sound);
         g.looked = false;
         /* through a bind mount the host would have every change, however the tool ended */
         g.commit = commit || (item->name && cage->plan->workspace == TC_WORKSPACE_BIND);

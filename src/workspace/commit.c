@@ -14,6 +14,7 @@
 #include "tree/steering.h"
 #include "workspace/copy.h"
 #include "workspace/journal.h"
+#include "workspace/layer.h"
 
 const char tc_commit_conflict[] = "conflict";
 const char tc_commit_steering[] = "steers the host";
@@ -289,62 +290,91 @@ static bool was_exchanged(int dir, const char *name, struct tc_version expected)
     return tc_version_same(&expected, &now);
 }
 
+/* Where the new version of a file is before it gets its name on the host. */
+struct made {
+    int dir;
+    const char *name;
+};
+
 /* Installs the new version by one rename, so that readers see the old or the new version. If
  * another process replaces the name at this moment, its version is not lost: the rename is undone.
  */
-static const char *replace_name(int dir, const char *temporary, const char *name,
+static const char *replace_name(const struct made *made, int dir, const char *name,
                                 struct tc_version old)
 {
     if (!old.inode) {
-        if (renameat2(dir, temporary, dir, name, RENAME_NOREPLACE) == 0)
+        if (renameat2(made->dir, made->name, dir, name, RENAME_NOREPLACE) == 0)
             return NULL;
         if (errno != EINVAL) /* the file system does not support the flag */
             return errno == EEXIST ? tc_commit_conflict : elsewhere();
     } else {
-        if (renameat2(dir, temporary, dir, name, RENAME_EXCHANGE) == 0) {
-            if (was_exchanged(dir, temporary, old))
+        if (renameat2(made->dir, made->name, dir, name, RENAME_EXCHANGE) == 0) {
+            if (was_exchanged(made->dir, made->name, old))
                 return NULL;
-            if (renameat2(dir, temporary, dir, name, RENAME_EXCHANGE) < 0)
-                (void)renameat2(dir, temporary, dir, name, RENAME_NOREPLACE);
+            if (renameat2(made->dir, made->name, dir, name, RENAME_EXCHANGE) < 0)
+                (void)renameat2(made->dir, made->name, dir, name, RENAME_NOREPLACE);
             return tc_commit_conflict;
         }
         if (errno != EINVAL)
             return elsewhere();
     }
-    return renameat(dir, temporary, dir, name) == 0 ? NULL : elsewhere();
+    return renameat(made->dir, made->name, dir, name) == 0 ? NULL : elsewhere();
 }
 
 /* Starts to write the data to the disk, so that after a power failure the file is not empty. File
  * systems do that themselves for a rename over another file, but not for RENAME_EXCHANGE. */
-static void begin_writing(int dir, const char *temporary)
+static void begin_writing(const struct made *made)
 {
-    _autofd_ int fd = openat(dir, temporary, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    _autofd_ int fd = openat(made->dir, made->name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     if (fd >= 0)
         (void)sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
 }
 
+static const char *install(const struct made *made, int dir, const struct tc_walk_entry *e,
+                           struct tc_version old)
+{
+    if (old.inode && S_ISREG(e->st->stx_mode))
+        begin_writing(made);
+    return replace_name(made, dir, tc_path_base(e->relative), old);
+}
+
 /* Writes the new version first, so that the check of the target comes right before the rename. */
+static const char *replace_by_copy(const struct tc_cage *cage, const struct tc_item *item,
+                                   const struct tc_walk_entry *e, int dir)
+{
+    const struct tc_workspace *w = cage->workspace;
+    const struct made made = {dir, w->journal->temporary};
+    const struct tc_copied *entry = tc_commit_base(w, item, e->relative);
+    const char *name = tc_path_base(e->relative);
+    struct tc_version old;
+    const char *problem = make_version(cage, item, e, dir) < 0
+                              ? tc_commit_undone
+                              : check_target(w, entry, dir, name, e->st->stx_mode, &old);
+    if (!problem)
+        problem = install(&made, dir, e, old);
+    int saved = errno;
+    (void)unlinkat(dir, made.name, 0);
+    errno = saved;
+    return problem;
+}
+
+/* Makes the tool's own file the host's. A quota of the directory can forbid the rename (EXDEV). */
 static const char *replace(const struct tc_cage *cage, const struct tc_item *item,
                            const struct tc_walk_entry *e, int dir)
 {
     const struct tc_workspace *w = cage->workspace;
-    const char *name = tc_path_base(e->relative), *temporary = w->journal->temporary;
     const struct tc_copied *entry = tc_commit_base(w, item, e->relative);
     struct tc_version old;
-    const char *problem = check_target(w, entry, dir, name, e->st->stx_mode, &old);
+    const char *problem =
+        check_target(w, entry, dir, tc_path_base(e->relative), e->st->stx_mode, &old);
     if (problem)
         return problem;
-    problem = make_version(cage, item, e, dir) < 0
-                  ? tc_commit_undone
-                  : check_target(w, entry, dir, name, e->st->stx_mode, &old);
-    if (!problem && old.inode && S_ISREG(e->st->stx_mode))
-        begin_writing(dir, temporary);
-    if (!problem)
-        problem = replace_name(dir, temporary, name, old);
-    int saved = errno;
-    (void)unlinkat(dir, temporary, 0);
-    errno = saved;
-    return problem;
+    if (tc_layer_moves(cage, item, e)) {
+        problem = install(&(struct made){e->dirfd, e->name}, dir, e, old);
+        if (!problem || errno != EXDEV)
+            return problem;
+    }
+    return replace_by_copy(cage, item, e, dir);
 }
 
 const char *tc_commit_left_out(const struct tc_item *item, unsigned mode)

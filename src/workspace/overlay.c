@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * An overlaid workspace: the tool sees the host's tree, and its changes go into a layer of private
- * storage above it. Only files that the tool writes are copied.
+ * An overlaid workspace: the tool sees the host's tree, and its changes go into a layer above it
+ * (layer.c). Only files that the tool writes are copied.
  *
  * The host's own changes during the call are found by time, without a copy of everything: writing,
  * creating or moving a file sets its ctime. A directory that replaced another one brings old files
@@ -20,8 +20,8 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/path.h"
-#include "linux/mounts.h"
 #include "workspace/copy.h"
+#include "workspace/layer.h"
 #include "workspace/session.h"
 
 enum { NAMES_MAX = 1000000, ENTRIES_MAX = 2000000 };
@@ -41,13 +41,6 @@ static const char use_copy[] = "use workspace = { mode = \"copy\" }";
 bool tc_overlay_wanted(const struct tc_plan *plan, const struct tc_item *item)
 {
     return plan->workspace == TC_WORKSPACE_OVERLAY && tc_tree_copied(plan, item);
-}
-
-/* overlayfs marks a directory with replaced content by an attribute. */
-static bool keeps_attributes(int dir)
-{
-    static const char name[] = "user.toolcage";
-    return fsetxattr(dir, name, "", 0, 0) == 0 && fremovexattr(dir, name) == 0;
 }
 
 struct inventory {
@@ -130,24 +123,9 @@ static void wait_for_tick(int64_t opened)
 
 static int make_layer(struct tc_cage *cage, struct tc_item *item)
 {
-    struct tc_trees *t = cage->trees;
-    const struct tc_limits *l = &cage->plan->limits;
-    struct stat st;
-    int storage = tc_tree_keep(t, tc_tmpfs(l->disk, l->inodes, "0755", true));
-    int upper = storage < 0 ? -1 : tc_tree_own_directory(t, storage, "u");
-    if (upper < 0 || tc_tree_own_directory(t, storage, "w") < 0 || fstat(item->fd, &st) < 0 ||
-        fchmod(upper, st.st_mode & 0777) < 0)
-        return fail_overlay(cage, item, errno, "check the size of `disk` in the policy",
-                            "cannot create the storage for the changes of");
-    if (!keeps_attributes(upper))
-        return fail_overlay(
-            cage, item, errno,
-            "use workspace = { mode = \"copy\" }, or a kernel from Linux 6.6 on, whose tmpfs "
-            "keeps user attributes",
-            "this kernel's tmpfs cannot hold an overlay of");
-    item->layers = storage;
-    item->copy = upper;
-    return 0;
+    const char *hint, *what;
+    return tc_layer_make(cage, item, &hint, &what) < 0 ? fail_overlay(cage, item, errno, hint, what)
+                                                       : 0;
 }
 
 int tc_overlay_open(struct tc_cage *cage, struct tc_item *item, const char *mounts)

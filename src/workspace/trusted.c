@@ -73,15 +73,18 @@ static size_t stem_of(const char *name)
 
 static bool is_sound_pack(struct tc_trusted *t, const struct tc_walk_entry *e)
 {
-    char stem[NAME_MAX + 1];
-    size_t length = stem_of(e->name), place = strlen(e->relative) - strlen(e->name) + length;
+    enum { KNOWN = 1000 };
+    char stem[NAME_MAX + 1], place[PATH_MAX];
+    size_t length = stem_of(e->name), all = strlen(e->relative) - strlen(e->name) + length;
     (void)snprintf(stem, sizeof(stem), "%.*s", (int)length, e->name);
+    (void)snprintf(place, sizeof(place), "%.*s", (int)all, e->relative);
     if (!digits_of(stem))
         return false;
-    if (strncmp(t->pack, e->relative, place) == 0 && !t->pack[place])
-        return t->sound;
-    (void)snprintf(t->pack, sizeof(t->pack), "%.*s", (int)place, e->relative);
-    return t->sound = check_pack(t, e->dirfd, stem);
+    if (tc_strv_has(&t->sound, place))
+        return true;
+    if (t->sound.count == KNOWN)
+        tc_strv_done(&t->sound);
+    return check_pack(t, e->dirfd, stem) && tc_strv_add(&t->sound, place);
 }
 
 /* Packed references must not replace objects. */

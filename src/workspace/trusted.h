@@ -10,6 +10,7 @@
 
 #include <limits.h>
 
+#include "base/strv.h"
 #include "linux/walk.h"
 
 enum {
@@ -18,9 +19,9 @@ enum {
 };
 
 struct tc_trusted {
-    int64_t left;        /* what remains of TC_TRUSTED_MAX */
-    char pack[PATH_MAX]; /* the last pack that was verified, without ".pack"; "": none */
-    bool sound;
+    int64_t left; /* what remains of TC_TRUSTED_MAX */
+    /* the verified packs, without ".pack": a commit moves their files away one by one */
+    struct tc_strv sound;
     bool bind; /* the tool has written to the host's own files, or would have without an overlay */
 };
 

@@ -83,7 +83,7 @@ int64_t tc_workspace_fills_us(const struct tc_trees *t)
 {
     int64_t least = fills_us(t->storage);
     for (size_t i = 0; i < t->item_count; i++) {
-        int64_t us = fills_us(t->items[i].copy);
+        int64_t us = t->items[i].near ? INT64_MAX : fills_us(t->items[i].copy);
         least = us < least ? us : least;
     }
     return least;
@@ -104,8 +104,11 @@ static bool is_large(int storage)
             s.f_files - s.f_ffree > FILES);
 }
 
-bool tc_workspace_large(const struct tc_trees *t)
+bool tc_workspace_large(const struct tc_cage *cage)
 {
+    const struct tc_trees *t = cage->trees;
+    if (cage->workspace->layer_count)
+        return true;
     for (size_t i = 0; i < t->item_count; i++)
         if (is_large(t->items[i].copy))
             return true;

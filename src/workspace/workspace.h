@@ -38,6 +38,12 @@ struct tc_overlay_place {
     dev_t device;
 };
 
+/* A layer of an overlay on the disk of the workspace, in the store of such layers. */
+struct tc_disk_layer {
+    int store; /* borrowed from the cage's trees */
+    char *name;
+};
+
 /* The workspace state of one cage, at cage->workspace. */
 struct tc_workspace {
     struct timespec started; /* start of the tool, CLOCK_REALTIME_COARSE */
@@ -45,6 +51,8 @@ struct tc_workspace {
     size_t copied_count;
     struct tc_overlay_place *places;
     size_t place_count;
+    struct tc_disk_layer *layers;
+    size_t layer_count;
     int64_t opened_ns, opened_us; /* real and monotonic time before the first overlay was opened */
     const char *left; /* the first path that the collection could not reach; NULL: none */
     pid_t collector;  /* the process that collects changes; 0: none */
@@ -74,7 +82,7 @@ bool tc_workspace_full(const struct tc_trees *t);
  * full, INT64_MAX: there is none. */
 int64_t tc_workspace_fills_us(const struct tc_trees *t);
 /* Does the private storage take long to free? */
-bool tc_workspace_large(const struct tc_trees *t);
+bool tc_workspace_large(const struct tc_cage *cage);
 /* Frees everything but the fds, which the cage owns. */
 void tc_workspace_done(struct tc_workspace *w);
 /* Notes the first path that a limit kept the collection from. */

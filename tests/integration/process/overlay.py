@@ -565,6 +565,82 @@ def parts(s):
     check(s.read("ws/a") == b"v\n", "a single file may be named besides", answer)
 
 
+def layers(s):
+    """The layers of calls that are on a disk."""
+    store = s.path("home/.local/state/toolcage/layers")
+    return os.listdir(store) if os.path.isdir(store) else []
+
+
+def layer_on_disk(s):
+    """A layer on the workspace's disk is committed by renaming: what the tool made is what the host gets."""
+    script = (
+        "import os; open('new', 'w').write('n'); os.link('new', 'again'); os.setxattr('new', 'user.note', b'x');"
+        "f = open('sparse', 'w'); f.truncate(1 << 30); open('a', 'a').write('b\\n');"
+        "os.mkdir('d'); os.symlink('../a', 'd/link'); os.chmod('new', 0o640)"
+    )
+    fill(s)
+    answer = s.python(script, more=OVERLAY)
+    check(
+        answer.status == "ok" and not any("held" in change for change in answer.changes),
+        "what the tool wrote comes back whole",
+        answer,
+    )
+    new, sparse = os.lstat(s.path("ws/new")), os.lstat(s.path("ws/sparse"))
+    check(
+        new.st_nlink == 2
+        and new.st_mode & 0o777 == 0o640
+        and os.listxattr(s.path("ws/new")) == ["user.note"],
+        "a file with its other name, its mode and its attributes",
+        (new, os.listxattr(s.path("ws/new"))),
+    )
+    check(sparse.st_size == 1 << 30 and sparse.st_blocks < 100, "a sparse file without a copy of it", sparse)
+    check(
+        not os.listxattr(s.path("ws/a"))
+        and s.read("ws/a") == b"a\nb\n"
+        and os.readlink(s.path("ws/d/link")) == "../a",
+        "and no mark of the overlay on what it had copied",
+        os.listxattr(s.path("ws/a")),
+    )
+    owner = os.stat(s.ws)
+    check(
+        all((st.st_uid, st.st_gid) == (owner.st_uid, owner.st_gid) for st in (new, sparse)),
+        "all of it is the workspace's owner's",
+        (new, sparse),
+    )
+    check(until(lambda: not layers(s)), "the layer goes with the call", layers(s))
+    answer = s.python("import os; open('x', 'w'); os.link('x', 'y')", more=OVERLAY + 'disk = "16MiB"\n')
+    check(
+        answer.status == "ok" and os.lstat(s.path("ws/x")).st_nlink == 1,
+        "a layer with a limit is in memory, and is copied",
+        answer,
+    )
+
+
+def layer_that_resists(s):
+    """A tool makes its layer hard to remove: too deep for one walk, and closed to its owner."""
+    script = "import os\nfor i in range(1400): os.mkdir('d'); os.chdir('d')\nos.chmod('..', 0)"
+    answer = s.python(f"import os; os.chdir({s.ws!r})\n{script}", more=OVERLAY)
+    check(answer.status == "error" and not os.listdir(s.ws), "nothing of it comes back", answer)
+    until(lambda: not layers(s), 3)  # a helper that is about to exit leaves the rest to the next one
+    s.call("/bin/sleep", "0.5", writable=[])
+    check(until(lambda: not layers(s)), "and nothing of it stays", layers(s))
+
+
+def layer_of_the_dead(s):
+    """The layer of a helper that was killed is removed by the next one."""
+    process = s.begin(f"cd {s.ws}; echo x > new; {PAUSE}", more=OVERLAY)
+    there = layers(s)
+    for pid in scene.helpers_of(process.pid):
+        scene.end(pid)
+    scene.end(process)
+    process.communicate()
+    check(
+        len(there) == 1 and layers(s) == there and not os.listdir(s.ws), "a layer is left", (there, layers(s))
+    )
+    s.call("/bin/sleep", "0.2", writable=[])
+    check(until(lambda: not layers(s)), "the next call's helper removes it", layers(s))
+
+
 def slow_machines(s):
     """The layer goes with the call."""
     before = mounts.table()
@@ -596,5 +672,8 @@ run(
     here(denied_names),
     here(half_a_repository),
     here(parts),
+    here(layer_on_disk),
+    here(layer_that_resists),
+    here(layer_of_the_dead),
     here(slow_machines),
 )

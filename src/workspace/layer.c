@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The layer of an overlay: the directory that receives the tool's changes. It is on the disk of the
+ * workspace where that is possible, because a commit then renames each changed file, and no data is
+ * copied. Elsewhere, and where the policy limits `disk`, it is a tmpfs. */
+#include "workspace/layer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/path.h"
+#include "linux/mounts.h"
+#include "state/store.h"
+#include "workspace/state.h"
+
+static const char layers[] = "layers"; /* in the state directory */
+
+/* overlayfs marks a directory with replaced content by an attribute. */
+static bool keeps_attributes(int dir)
+{
+    static const char name[] = "user.toolcage";
+    return fsetxattr(dir, name, "", 0, 0) == 0 && fremovexattr(dir, name) == 0;
+}
+
+/* ---- on the disk of the workspace ---- */
+
+/* The file systems whose directories can receive the changes of an overlay. */
+static bool receives_changes(int fd)
+{
+    static const unsigned long magics[] = {EXT4_SUPER_MAGIC, 0x58465342 /* XFS */,
+                                           BTRFS_SUPER_MAGIC, TMPFS_MAGIC};
+    struct statfs s;
+    for (size_t i = 0; fstatfs(fd, &s) == 0 && i < TC_COUNT(magics); i++)
+        if ((unsigned long)s.f_type == magics[i])
+            return true;
+    return false;
+}
+
+/* Can an entry be renamed from one directory to the other? A rename stays within one mount. */
+static bool same_mount(int a, int b)
+{
+    struct statx x, y;
+    return statx(a, "", AT_EMPTY_PATH, STATX_MNT_ID, &x) == 0 &&
+           statx(b, "", AT_EMPTY_PATH, STATX_MNT_ID, &y) == 0 && x.stx_mask & STATX_MNT_ID &&
+           x.stx_mnt_id == y.stx_mnt_id && x.stx_dev_major == y.stx_dev_major &&
+           x.stx_dev_minor == y.stx_dev_minor;
+}
+
+/* Is one of the directories inside the other? Layers of an overlay must not overlap. */
+static bool overlap(int a, int b)
+{
+    char x[PATH_MAX], y[PATH_MAX];
+    return tc_resolve_name(a, x) < 0 || tc_resolve_name(b, y) < 0 || tc_path_within(x, y) ||
+           tc_path_within(y, x);
+}
+
+static struct tc_disk_layer *begin_layer(struct tc_cage *cage, int store)
+{
+    struct tc_workspace *w = cage->workspace;
+    struct tc_disk_layer *layer = TC_PUSH(w->layers, w->layer_count);
+    if (!layer)
+        return NULL;
+    *layer = (struct tc_disk_layer){.store = store};
+    /* the lock outlives the helper where a process goes on with the commit */
+    if (tc_tree_keep(cage->trees, tc_store_begin(store, &layer->name)) >= 0)
+        return layer;
+    free(TAKE(layer->name));
+    w->layer_count--;
+    return NULL;
+}
+
+/* Only the caller may enter the directory `own`; the one in it belongs to the owner of the
+ * workspace, who appears as the tool's id. */
+static int fill_layer(struct tc_cage *cage, const struct tc_item *item, int own)
+{
+    struct tc_trees *t = cage->trees;
+    static const char *const names[] = {"l", "l/u", "l/w"};
+    for (size_t i = 0; i < TC_COUNT(names); i++)
+        if (mkdirat(own, names[i], 0755) < 0 ||
+            (t->host->privileged && fchownat(own, names[i], item->uid, item->gid, 0) < 0))
+            return -1;
+    return tc_tree_keep(t, openat(own, "l", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+}
+
+/* False: a tmpfs must do. */
+static bool make_on_disk(struct tc_cage *cage, struct tc_item *item)
+{
+    struct tc_trees *t = cage->trees;
+    const struct tc_plan *plan = cage->plan;
+    if (plan->limits.disk_set || plan->session || plan->uid || !receives_changes(item->fd))
+        return false;
+    int store = tc_tree_keep(t, tc_state_open_disk(layers));
+    if (store < 0 || !same_mount(item->fd, store) || overlap(item->fd, store))
+        return false;
+    struct tc_disk_layer *layer = begin_layer(cage, store);
+    if (!layer)
+        return false;
+    int both = fill_layer(cage, item, t->fds[t->fd_count - 1]);
+    int upper = both < 0 ? -1 : openat(both, "u", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (tc_tree_keep(t, upper) < 0 || !keeps_attributes(upper))
+        return false;
+    item->layers = tc_tree_show(cage, item, both);
+    item->copy = item->layers < 0 ? -1 : upper;
+    item->near = item->layers >= 0;
+    return item->near;
+}
+
+void tc_layers_remove(struct tc_workspace *w)
+{
+    while (w->layer_count) {
+        struct tc_disk_layer *layer = &w->layers[--w->layer_count];
+        (void)tc_remove_tree(layer->store, layer->name); /* a sweep removes the rest */
+        free(layer->name);
+    }
+    free(TAKE(w->layers));
+}
+
+unsigned tc_layers_sweep(void)
+{
+    _autofd_ int store = tc_state_look_disk(layers);
+    return tc_store_sweep(store, tc_store_is_begun);
+}
+
+/* ---- in memory ---- */
+
+static int make_in_memory(struct tc_cage *cage, struct tc_item *item)
+{
+    struct tc_trees *t = cage->trees;
+    const struct tc_limits *l = &cage->plan->limits;
+    int storage = tc_tree_keep(t, tc_tmpfs(l->disk, l->inodes, "0755", true));
+    int upper = storage < 0 ? -1 : tc_tree_own_directory(t, storage, "u");
+    if (upper < 0 || tc_tree_own_directory(t, storage, "w") < 0)
+        return -1;
+    item->layers = storage;
+    item->copy = upper;
+    return 0;
+}
+
+int tc_layer_make(struct tc_cage *cage, struct tc_item *item, const char **ret_hint,
+                  const char **ret_what)
+{
+    struct stat st;
+    *ret_hint = "check the size of `disk` in the policy";
+    *ret_what = "cannot create the storage for the changes of";
+    if (!make_on_disk(cage, item) && make_in_memory(cage, item) < 0)
+        return -1;
+    if (fstat(item->fd, &st) < 0 || fchmod(item->copy, st.st_mode & 0777) < 0)
+        return -1;
+    *ret_hint = "use workspace = { mode = \"copy\" }, or a kernel from Linux 6.6 on, whose tmpfs "
+                "keeps user attributes";
+    *ret_what = "this kernel's tmpfs cannot hold an overlay of";
+    return item->near || keeps_attributes(item->copy) ? 0 : -1;
+}
+
+/* ---- at a commit ---- */
+
+/* Removes the attributes with which overlayfs marks a file that it has copied. */
+static bool unmark(const struct tc_walk_entry *e)
+{
+    static const char prefix[] = "user.overlay.";
+    char path[64 + NAME_MAX], names[4096];
+    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", e->dirfd, e->name);
+    ssize_t n = llistxattr(path, names, sizeof(names));
+    for (ssize_t at = 0; at < n; at += (ssize_t)strlen(names + at) + 1)
+        if (strncmp(names + at, prefix, strlen(prefix)) == 0 && lremovexattr(path, names + at) < 0)
+            return false;
+    return n >= 0 || errno == ENOTSUP;
+}
+
+bool tc_layer_moves(const struct tc_cage *cage, const struct tc_item *item,
+                    const struct tc_walk_entry *e)
+{
+    const struct statx *st = e->st;
+    bool its_owner =
+        !cage->trees->host->privileged || (st->stx_uid == item->uid && st->stx_gid == item->gid);
+    return item->near && its_owner && !(st->stx_mode & 07000) && unmark(e);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The layer of an overlay: the directory that receives the tool's changes. */
+#ifndef TC_WORKSPACE_LAYER_H
+#define TC_WORKSPACE_LAYER_H
+
+#include "linux/walk.h"
+#include "workspace/workspace.h"
+
+/* Makes the layer of an item, in item->layers, copy and near. 0, or -1 with errno, what failed and
+ * what to do about it. */
+int tc_layer_make(struct tc_cage *cage, struct tc_item *item, const char **ret_hint,
+                  const char **ret_what);
+/* Can a rename make the layer's entry, a file or a link, the host's? Not if a commit changes it: it
+ * has set-id bits, or another owner than the workspace. */
+bool tc_layer_moves(const struct tc_cage *cage, const struct tc_item *item,
+                    const struct tc_walk_entry *e);
+/* Removes the layers that are on a disk. May take long. */
+void tc_layers_remove(struct tc_workspace *w);
+/* Removes those of dead helpers; returns how many. Thread-safe. */
+unsigned tc_layers_sweep(void);
+
+#endif
