@@ -379,7 +379,8 @@ EXPORT int toolcage_engine_settle_json(struct toolcage_engine *engine, const cha
 {
     static const char *const actions[] = {[TOOLCAGE_SETTLE_COMMIT] = "commit",
                                           [TOOLCAGE_SETTLE_OVERWRITE] = "overwrite",
-                                          [TOOLCAGE_SETTLE_DISCARD] = "discard"};
+                                          [TOOLCAGE_SETTLE_DISCARD] = "discard",
+                                          [TOOLCAGE_SETTLE_STEERING] = "steering"};
     NEED(engine);
     NEED(call);
     NEED(ret_json);

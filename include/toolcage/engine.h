@@ -47,7 +47,8 @@ int toolcage_engine_doctor_json(struct toolcage_engine *engine, char **ret_json,
                                 struct toolcage_error **err);
 
 /* Staged changes of earlier calls, for a person to review: changes of a call with `commit = "ask"`,
- * and changes that conflict with newer changes on the host. Changes of a bind are never staged.
+ * changes that conflict with newer changes on the host, and changes of files that host programs
+ * load or run automatically ("steers the host"). Changes of a bind are never staged.
  *
  * With `call` NULL, the calls that have staged changes: {"held": [{"call", "tool", "at", "changes",
  * "caches"}]}, `at` in seconds of real time. With the id of a call, its changes: {"call",
@@ -69,7 +70,9 @@ enum {
     /* apply them, also over newer changes of the host */
     TOOLCAGE_SETTLE_OVERWRITE = 1,
     /* delete them */
-    TOOLCAGE_SETTLE_DISCARD = 2
+    TOOLCAGE_SETTLE_DISCARD = 2,
+    /* apply them, also to files that host programs load or run automatically */
+    TOOLCAGE_SETTLE_STEERING = 3
 };
 
 /* Settles staged changes of one call; *ret_json is as above. `paths` are paths inside the cage.

@@ -81,13 +81,13 @@ static int ask_state(struct toolcage_engine *engine, const struct ask *ask, char
 
 static int check_action(const char *action, struct toolcage_error **err)
 {
-    static const char *const words[] = {"show", "commit", "overwrite", "discard"};
+    static const char *const words[] = {"show", "commit", "overwrite", "steering", "discard"};
     for (size_t i = 0; i < TC_COUNT(words); i++)
         if (strcmp(action, words[i]) == 0)
             return 0;
     return tc_fail(err,
                    TC_WHY(TOOLCAGE_EUSAGE, "changes", action,
-                          "the actions are show, commit, overwrite and discard"),
+                          "the actions are show, commit, overwrite, steering and discard"),
                    "changes have no action \"%.60s\"", action);
 }
 

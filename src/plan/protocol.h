@@ -12,9 +12,9 @@
  *     [1] a sealed memory file with the plan (tc_plan_visit). Absent for PROBE and CLEAN, and if
  *         plan_bytes is set: then so many bytes of plan, up to TC_PLAN_INSIDE_MAX, follow the
  *         tc_job. A plan of CHANGES has only `call`, the id ("": list the calls with staged
- *         changes), and `payload`, the action: "show", "commit", "overwrite" or "discard". A plan
- *         of SESSIONS has only `session`, the name ("": all), and `payload`: "list" or "end"
- *     [2] the tool's input: a pipe (TC_STDIN_PIPE) or a sealed memory file that the helper copies
+ *         changes), and `payload`, the action: "show", "commit", "overwrite", "steering" or
+ * "discard". A plan of SESSIONS has only `session`, the name ("": all), and `payload`: "list" or
+ * "end" [2] the tool's input: a pipe (TC_STDIN_PIPE) or a sealed memory file that the helper copies
  *         into a pipe (TC_STDIN_BYTES); absent with TC_STDIN_NONE. With plan.terminal the pipe's
  *         bytes are typed on the terminal
  *     [last] if `secrets` is set, a sealed memory file with the values of plan.secrets, which the

@@ -160,7 +160,7 @@ static int open_to_empty(int dirfd, const char *name)
     return closed < 0 || chmod(path, 0700) < 0 ? -1 : openat(dirfd, name, O_RDONLY | flags);
 }
 
-/* `top` is the first directory: what is too deep is moved there. */
+/* `top` is the first directory: directories that are too deep are moved there. */
 static int remove_below(int top, int dirfd, const char *name, int depth)
 {
     _autofree_ char *aside = NULL;

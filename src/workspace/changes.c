@@ -114,8 +114,8 @@ static int visit(void *userdata, const struct tc_walk_entry *e)
     return S_ISDIR(e->st->stx_mode) ? tc_workspace_kernel_fs(e) : 0;
 }
 
-/* Why a change is not committed, without a look at the host. No approval commits a steering file,
- * so it does not wait for one. */
+/* Why a change is not committed, without a look at the host. A steering file waits for an approval
+ * that says so, and keeps the mark. */
 static const char *stays_away(const struct tc_gathering *g, const char *relative, unsigned mode,
                               bool guarded)
 {
@@ -125,11 +125,10 @@ static const char *stays_away(const struct tc_gathering *g, const char *relative
 }
 
 /* Is the change staged? Never for a file of the policy: approving work must not change the grant of
- * the next call. Steering files are staged where all changes need approval. */
-static bool is_kept(const struct tc_gathering *g, const char *held)
+ * the next call. */
+static bool is_kept(const char *held)
 {
-    return held == tc_commit_conflict || held == tc_commit_waits ||
-           (held == tc_commit_steering && g->keeping.must);
+    return held == tc_commit_conflict || held == tc_commit_waits || held == tc_commit_steering;
 }
 
 static void count_undone(struct tc_gathering *g, const char *relative, const char *held)
@@ -227,7 +226,7 @@ static int visit_copy(void *userdata, const struct tc_walk_entry *walked)
                                          .kind = row.kind,
                                          .was_mode = (unsigned)tc_row_mode_before(g, e->relative)},
                                      row.held);
-    if (!guarded && is_kept(g, row.held))
+    if (!guarded && is_kept(row.held))
         tc_save_entry(
             &g->keeping, g->cage, g->item, e,
             &(struct tc_save){
@@ -312,7 +311,7 @@ static void gather_removals(struct tc_gathering *g)
         count_undone(g, entry->relative, row.held);
         if (fate == TC_COMMIT_REPLACED)
             continue; /* its replacement is listed */
-        if (!guarded && is_kept(g, row.held))
+        if (!guarded && is_kept(row.held))
             tc_save_removal(&g->keeping, g->cage, entry, row.held);
         if (row.held)
             tc_session_keep_removal(&g->session, g->cage, entry, row.held);
@@ -436,10 +435,11 @@ static int64_t bytes_to_read(const struct tc_workspace *w)
     return w->inline_collect && !w->committing ? TC_INLINE_COLLECT_BYTES : 0;
 }
 
-/* An overlay instead of a bind commits what the tool would have written. */
-static bool acts_as_bind(const struct tc_cage *cage)
+/* Do all changes wait for approval? */
+static bool asks(const struct tc_cage *cage, bool commit)
 {
-    return cage->plan->workspace == TC_WORKSPACE_BIND || cage->overlaid_for;
+    return !commit && cage->plan->workspace != TC_WORKSPACE_BIND &&
+           cage->plan->commit == TC_COMMIT_ASK;
 }
 
 static void gather_all(struct tc_cage *cage, bool commit, struct tc_outcome *found)
@@ -447,13 +447,10 @@ static void gather_all(struct tc_cage *cage, bool commit, struct tc_outcome *fou
     struct tc_trees *t = cage->trees;
     struct tc_workspace *w = cage->workspace;
     _auto_(gathering_done) struct tc_gathering g = {
-        .cage = cage,
-        .found = found,
-        .asks = !commit && cage->plan->workspace != TC_WORKSPACE_BIND &&
-                cage->plan->commit == TC_COMMIT_ASK};
+        .cage = cage, .found = found, .asks = asks(cage, commit)};
     g.reader.most = bytes_to_read(w);
     g.trusted.left = TC_TRUSTED_MAX;
-    g.trusted.bind = acts_as_bind(cage);
+    g.trusted.unreviewed = !g.asks && !w->choice;
     tc_keeping_begin(&g.keeping, w->held, cage->plan);
     if (compare_overlays(cage) < 0) {
         (void)tc_not_gathered(w, found);

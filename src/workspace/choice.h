@@ -16,6 +16,7 @@ struct tc_choice {
     size_t count;
     bool discards; /* the chosen changes are discarded */
     bool commits;  /* the chosen changes are committed */
+    bool steering; /* steering files, too: a person has seen the mark and approved */
     bool plain;    /* commits without paths: all changes */
 };
 

@@ -12,6 +12,7 @@
 
 #include "base/path.h"
 #include "tree/steering.h"
+#include "workspace/choice.h"
 #include "workspace/copy.h"
 #include "workspace/journal.h"
 #include "workspace/layer.h"
@@ -161,17 +162,26 @@ static bool named(const struct tc_trees *t, const struct tc_item *item, const ch
     return false;
 }
 
+/* Has a person approved changes of steering files? That never includes toolcage's own files. */
+static bool is_approved(const struct tc_workspace *w)
+{
+    return w->choice && w->choice->steering;
+}
+
 bool tc_commit_trusted(const struct tc_cage *cage, const struct tc_item *item, const char *relative)
 {
-    return tc_item_steers(item, relative) == TC_STEERS_WRITTEN &&
+    return tc_item_steers(item, relative) == TC_STEERS_WRITTEN && !is_approved(cage->workspace) &&
            !named(cage->trees, item, relative);
 }
 
 bool tc_commit_steers(const struct tc_cage *cage, const struct tc_item *item, const char *relative,
                       unsigned mode)
 {
-    return tc_commit_guarded(item, relative, mode) ||
-           (!named(cage->trees, item, relative) && steers(item, relative, mode));
+    if (tc_commit_guarded(item, relative, mode))
+        return true;
+    if (is_approved(cage->workspace))
+        return item->context && tc_steers_own(item->context, relative);
+    return !named(cage->trees, item, relative) && steers(item, relative, mode);
 }
 
 /* Gives a new entry to the owner of the workspace. The owner may have replaced it meanwhile, so

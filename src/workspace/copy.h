@@ -51,10 +51,12 @@ const struct tc_copied *tc_commit_base(const struct tc_workspace *w, const struc
                                        const char *relative);
 /* Is it a file of the policy, or would it replace a directory above one? */
 bool tc_commit_guarded(const struct tc_item *item, const char *relative, unsigned mode);
-/* Is it a steering file, which is never committed, or a file of the policy? */
+/* Is it a steering file, which is committed only with a person's approval, or a file of the policy,
+ * which never is? */
 bool tc_commit_steers(const struct tc_cage *cage, const struct tc_item *item, const char *relative,
                       unsigned mode);
-/* Does git trust a file of this name (TC_STEERS_WRITTEN), without the grant naming it? */
+/* Does git trust a file of this name (TC_STEERS_WRITTEN), and has neither the grant named it nor a
+ * person approved steering files? */
 bool tc_commit_trusted(const struct tc_cage *cage, const struct tc_item *item,
                        const char *relative);
 /* Why an entry of this type is never committed (a FIFO, a socket, a device; instead of a single

@@ -304,8 +304,9 @@ static int settle_list(int own, struct tc_held_list *list, enum tc_held_action a
                        const struct tc_strv *paths, struct tc_outcome *outcome)
 {
     _auto_(tc_choice_done) struct tc_choice choice = {.discards = action == TC_HELD_DISCARD,
-                                                      .commits = action == TC_HELD_COMMIT ||
-                                                                 action == TC_HELD_OVERWRITE};
+                                                      .commits = action != TC_HELD_SHOW &&
+                                                                 action != TC_HELD_DISCARD,
+                                                      .steering = action == TC_HELD_STEERING};
     ssize_t made = tc_choice_make(&choice, list, paths);
     if (made < 0)
         return tc_cage_fail_memory(&(struct tc_cage){.outcome = outcome}, "changes");

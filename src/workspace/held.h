@@ -2,7 +2,8 @@
  * Copyright The toolcage authors
  *
  * Staged changes: changes that need approval, that conflict with newer host files, or that would
- * alter files that host programs load or run automatically (steering files). Each call with such
+ * alter files that host programs load or run automatically (steering files), which need an approval
+ * that says so. Each call with such
  * changes has a directory in the state directory: a list, and the tool's version as a tree. They
  * are committed like a workspace's, compared with the host's state when the call began. */
 #ifndef TC_WORKSPACE_HELD_H
@@ -90,6 +91,7 @@ enum tc_held_action {
     TC_HELD_SHOW,
     TC_HELD_COMMIT,
     TC_HELD_OVERWRITE, /* newer host files, too */
+    TC_HELD_STEERING,  /* steering files, too */
     TC_HELD_DISCARD
 };
 

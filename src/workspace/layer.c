@@ -71,7 +71,7 @@ static struct tc_disk_layer *begin_layer(struct tc_cage *cage, int store)
     if (!layer)
         return NULL;
     *layer = (struct tc_disk_layer){.store = store};
-    /* the lock outlives the helper where a process goes on with the commit */
+    /* the lock outlives the helper where a process completes a commit */
     if (tc_tree_keep(cage->trees, tc_store_begin(store, &layer->name)) >= 0)
         return layer;
     free(TAKE(layer->name));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The rows of a result: what is listed about a changed entry, and the files that `collect` names.
+ * The rows of a result: a changed entry with its attributes, and the files that `collect` names.
  */
 #include "workspace/rows.h"
 

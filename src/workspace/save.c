@@ -2,16 +2,19 @@
  * Copyright The toolcage authors
  *
  * Stages changes, in the process that collects them. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/fd.h"
 #include "base/path.h"
 #include "base/sys.h"
+#include "linux/mounts.h"
 #include "state/store.h"
 #include "workspace/copy.h"
 #include "workspace/held.h"
@@ -22,6 +25,10 @@
 enum { CALLS_MAX = 256 };
 
 static const char store[] = "held"; /* in the state directory */
+
+/* A file in the directory of a call with nothing but steering files: nobody may ever look at those,
+ * so they make room for newer ones. */
+static const char optional[] = "optional";
 
 int tc_held_open(const char **ret_where)
 {
@@ -58,6 +65,22 @@ static bool add_parts(struct tc_held_list *list, const struct tc_cage *cage)
     return tc_steering_copy(&list->steering, &cage->plan->steering);
 }
 
+/* Removes the oldest call that is optional: the names of calls are in the order of time. */
+static bool make_room(int dir)
+{
+    _autodir_ DIR *all = tc_list_dir(dir);
+    char oldest[NAME_MAX + 1] = "";
+    struct dirent *e;
+    while (all && tc_next_entry(all, &e) > 0) {
+        _autofd_ int own = tc_store_enter(dir, e->d_name);
+        if (own >= 0 && faccessat(own, optional, F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
+            (!oldest[0] || strcmp(e->d_name, oldest) < 0))
+            tc_strcopy(oldest, sizeof(oldest), e->d_name);
+    }
+    _autofd_ int own = oldest[0] ? tc_store_enter(dir, oldest) : -1;
+    return own >= 0 && tc_store_lock(own, false) == 0 && tc_remove_tree(dir, oldest) == 0;
+}
+
 static bool open_own(struct tc_keeping *k, const struct tc_cage *cage)
 {
     if (k->own >= 0)
@@ -65,6 +88,8 @@ static bool open_own(struct tc_keeping *k, const struct tc_cage *cage)
     if (k->dir < 0)
         return false;
     k->own = tc_store_claim(k->dir, k->name, CALLS_MAX);
+    if (k->own < 0 && errno == EDQUOT && make_room(k->dir))
+        k->own = tc_store_claim(k->dir, k->name, CALLS_MAX);
     return k->own >= 0 && add_parts(&k->list, cage);
 }
 
@@ -179,6 +204,14 @@ void tc_save_removal(struct tc_keeping *k, const struct tc_cage *cage,
                                      &(struct tc_save){.kind = "deleted", .held = held}, 0, entry);
 }
 
+static bool only_steering(const struct tc_held_list *list)
+{
+    for (size_t i = 0; i < list->row_count; i++)
+        if (list->rows[i].kind && strcmp(list->rows[i].held, tc_commit_steering) != 0)
+            return false;
+    return true;
+}
+
 static int write_list(struct tc_keeping *k)
 {
     struct tc_wire w = TC_WIRE_PUT_INIT;
@@ -188,6 +221,8 @@ static int write_list(struct tc_keeping *k)
             ? -1
             : openat(k->own, "list", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
     int rc = fd < 0 ? -1 : tc_write_all(fd, w.out.data, w.out.len);
+    if (rc == 0 && !k->must && only_steering(&k->list))
+        rc = tc_put_file(k->own, optional, "", 0, 0600);
     tc_buf_done(&w.out);
     return rc;
 }

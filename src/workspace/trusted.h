@@ -3,8 +3,9 @@
  *
  * Verifies files of a repository that git trusts and writes in normal work (TC_STEERS_WRITTEN), as
  * far as possible: loose objects and packs must hash to their ids, packed references must not
- * replace objects. The index of a private workspace is never accepted: git can rebuild it from a
- * commit. Runs in the process that collects changes. */
+ * replace objects. Where a person reviews the changes the index is never accepted, because a review
+ * does not show what it stages: git can rebuild it from a commit. Runs in the process that collects
+ * changes. */
 #ifndef TC_WORKSPACE_TRUSTED_H
 #define TC_WORKSPACE_TRUSTED_H
 
@@ -22,7 +23,7 @@ struct tc_trusted {
     int64_t left; /* what remains of TC_TRUSTED_MAX */
     /* the verified packs, without ".pack": a commit moves their files away one by one */
     struct tc_strv sound;
-    bool bind; /* the tool has written to the host's own files, or would have without an overlay */
+    bool unreviewed; /* no person reviews the changes first: a verified index is accepted */
 };
 
 /* Was the content verified against its name? False for names without a check, files that are too

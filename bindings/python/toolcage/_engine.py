@@ -16,7 +16,7 @@ from ._native import ask, ask_json, encode, lib, make
 from ._result import Result
 
 #: By number, as engine.h has them.
-SETTLE = ("commit", "overwrite", "discard")
+SETTLE = ("commit", "overwrite", "discard", "steering")
 
 
 class Engine:
@@ -69,7 +69,8 @@ class Engine:
             return _object(ask_json(lib.toolcage_engine_doctor_json, self._open()))
 
     def changes(self, call: str | None = None, action: str | None = None) -> dict[str, Any]:
-        """Changes that were held for a person: of which calls, or of one; "show", "commit", "overwrite" or "discard" them."""
+        """Changes that were held for a person: of which calls, or of one; "show", "commit", "discard" them, or "overwrite" newer files
+        of the host, or commit also files that host programs load or run automatically ("steering")."""
         if action in (None, "show"):
             return self._ask(lib.toolcage_engine_changes_json, _name(call), 0, None)
         if call is None:
@@ -80,7 +81,7 @@ class Engine:
             raise UsageError(
                 "usage",
                 f"changes have no action {action!r}",
-                hint="the actions are show, commit, overwrite and discard",
+                hint="the actions are show, commit, overwrite, steering and discard",
             )
         return self._ask(lib.toolcage_engine_settle_json, _name(call), SETTLE.index(action), 0, None)
 

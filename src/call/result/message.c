@@ -235,10 +235,12 @@ static void add_denials(struct tc_buf *buf, const struct tc_result_frame *frame,
 static void add_held(struct tc_buf *buf, const struct tc_outcome *o)
 {
     size_t told = 0, left = 0;
+    bool steering = false;
     for (size_t i = 0; i < o->change_count; i++) {
         const struct tc_change *c = &o->changes[i];
         if (!c->held)
             continue;
+        steering = steering || c->steers_host;
         if (told == CHANGES_LISTED_MAX) {
             left++;
             continue;
@@ -250,6 +252,10 @@ static void add_held(struct tc_buf *buf, const struct tc_outcome *o)
     }
     if (left)
         tc_buf_addf(buf, "not applied: %zu more\n", left);
+    if (steering)
+        tc_buf_adds(buf,
+                    "a person decides about files that steer the host: programs there load them "
+                    "by themselves\n");
 }
 
 /* Steering files that the tool left: programs of the user load or run them automatically. Lists

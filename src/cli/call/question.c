@@ -155,7 +155,7 @@ static bool holds_more(const struct tc_review *r, size_t row)
     return false;
 }
 
-/* No approval applies a steering file. */
+/* This question does not apply a steering file: that takes an option. */
 static bool can_apply(const struct tc_review_row *row)
 {
     return !row->held || strcmp(row->held, "steers the host") != 0;

@@ -32,11 +32,12 @@ int tc_terminal_run(struct toolcage_call *call, int *ret_signal, struct tc_failu
  * outcome, or how to decide later. 0, or the exit code of a failure. */
 int tc_changes_ask(struct toolcage_engine *engine, const struct toolcage_result *result);
 
-/* TOOLCAGE_SETTLE_… for "commit", "overwrite" or "discard". */
+/* TOOLCAGE_SETTLE_… for "commit", "overwrite", "steering" or "discard". */
 static inline int32_t tc_settle_of(const char *action)
 {
     return action[0] == 'c'   ? TOOLCAGE_SETTLE_COMMIT
            : action[0] == 'o' ? TOOLCAGE_SETTLE_OVERWRITE
+           : action[0] == 's' ? TOOLCAGE_SETTLE_STEERING
                               : TOOLCAGE_SETTLE_DISCARD;
 }
 

@@ -112,6 +112,7 @@ static void say_held(struct tc_slice result, bool dry, bool fine)
     _autoreview_ struct tc_review review = {0};
     int64_t more = tc_json_int(tc_json_get(tc_json_get(result, "omitted"), "changes"), 0);
     size_t added = 0, deleted = 0, held = 0, said = 0;
+    bool steering = false;
     if (tc_review_make(&review, result))
         return;
     for (size_t i = 0; i < review.count; i++) {
@@ -121,6 +122,7 @@ static void say_held(struct tc_slice result, bool dry, bool fine)
         added += !strcmp(row->kind, "added");
         deleted += !strcmp(row->kind, "deleted");
         held++;
+        steering = steering || !strcmp(row->held, "steers the host");
         if (tc_review_hides(&review, row))
             continue;
         if (said++ < SAID)
@@ -131,6 +133,11 @@ static void say_held(struct tc_slice result, bool dry, bool fine)
     if (more > 0)
         tc_cli_say("and %" PRId64 " more changes (--json lists them)", more);
     print_summary(&review);
+    _autofree_ char *call = tc_json_text(tc_json_get(result, "call"));
+    if (steering && !dry && call)
+        tc_cli_hint("toolcage changes %s shows them; toolcage changes %s commit --steering PATH "
+                    "applies one that steers the host",
+                    call, call);
     if (dry && (held ? held > 1 : fine))
         say_dry_sum(added, held - added - deleted, deleted);
 }

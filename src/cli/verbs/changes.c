@@ -20,6 +20,8 @@ enum { EXIT_LEFT = 1 }; /* some changes are still staged */
 
 static const struct tc_option options[] = {
     {"overwrite", 0, NULL, NULL, "with commit: also over newer changes on this machine"},
+    {"steering", 0, NULL, NULL,
+     "with commit: also files that programs here load or run by themselves"},
     {"all", 0, NULL, NULL, "list caches one by one; with commit: apply them as well"},
     TC_OPTION_JSON,
     TC_OPTION_HELP,
@@ -27,13 +29,15 @@ static const struct tc_option options[] = {
 };
 
 static const char text[] =
-    "Changes are staged when the policy says commit = \"ask\", and when this machine has newer "
+    "Changes are staged when the policy says commit = \"ask\", when this machine has newer "
     "changes of\n"
-    "the same files. CALL is the call's id, or last: commit and discard take last only if its list "
+    "the same files, and when they steer the host: programs load or run such files by themselves. "
+    "CALL is the call's id, or last: commit and discard take last only if its list "
     "was the\n"
-    "last one printed. Files that steer the host are never committed, and conflicts stay staged, "
-    "with the\n"
-    "reason. Caches (review.ignore of the policy) are one line, and are not applied unless --all "
+    "last one printed. Files that steer the host stay staged without --steering, and conflicts "
+    "without\n"
+    "--overwrite, with the reason. Caches (review.ignore of the policy) are one line, and are not "
+    "applied unless --all "
     "or their\n"
     "own names are given; when nothing else is left, they are discarded.\n"
     "\n"
@@ -44,6 +48,7 @@ static const char text[] =
     "  toolcage changes last commit\n"
     "  toolcage changes last commit src README.md     these, the others stay\n"
     "  toolcage changes last commit --all     with __pycache__ and the like\n"
+    "  toolcage changes last commit --steering .envrc     a file that steers the host\n"
     "  toolcage changes 01JD8XKQ7PZ3T5V9WYB2C4D6E8 discard\n";
 
 /* Is a change still staged for this reason (NULL: any)? Caches count only with `all`. */
@@ -156,13 +161,17 @@ static int find_last(struct toolcage_engine *engine, char **ret, struct tc_failu
 static const char *action_of(const struct tc_args *args, struct tc_failure *failure)
 {
     const char *word = args->operand_count > 1 ? args->operands[1] : "show";
-    bool overwrite = tc_args_has(args, "overwrite");
+    bool overwrite = tc_args_has(args, "overwrite"), steering = tc_args_has(args, "steering");
     if (strcmp(word, "show") != 0 && strcmp(word, "commit") != 0 && strcmp(word, "discard") != 0)
         (void)tc_failure_set(failure, TOOLCAGE_EUSAGE, "write show, commit or discard",
                              "changes have no action \"%s\"", word);
     else if (overwrite && strcmp(word, "commit") != 0)
         (void)tc_failure_set(failure, TOOLCAGE_EUSAGE, "toolcage changes CALL commit --overwrite",
                              "--overwrite is for commit only");
+    else if (steering && (overwrite || strcmp(word, "commit") != 0))
+        (void)tc_failure_set(failure, TOOLCAGE_EUSAGE,
+                             "toolcage changes CALL commit --steering PATH",
+                             "--steering is for commit only, without --overwrite");
     else if (tc_args_has(args, "all") && !strcmp(word, "discard"))
         (void)tc_failure_set(failure, TOOLCAGE_EUSAGE, "toolcage changes CALL discard",
                              "--all is for show and commit: discard takes caches as well");
@@ -171,7 +180,7 @@ static const char *action_of(const struct tc_args *args, struct tc_failure *fail
                              "leave out --all: a cache comes when it is named",
                              "--all means every change, and paths mean some");
     else
-        return overwrite ? "overwrite" : word;
+        return overwrite ? "overwrite" : steering ? "steering" : word;
     return NULL;
 }
 
@@ -240,6 +249,17 @@ static int ask_engine(struct toolcage_engine *engine, const char *call, const ch
                                              items, ret, err);
 }
 
+/* What to do about the changes that are left. */
+static void hint_left(const struct tc_args *args, struct tc_slice answer, const char *call,
+                      size_t paths)
+{
+    bool all = tc_args_has(args, "all");
+    if ((!paths || all) && has_held(answer, all, "conflict"))
+        tc_cli_hint("toolcage changes %s commit --overwrite takes them over newer work here", call);
+    if (!tc_args_has(args, "steering") && has_held(answer, all, "steers the host"))
+        tc_cli_hint("look at them; toolcage changes %s commit --steering PATH applies them", call);
+}
+
 static int settle_changes(const struct tc_args *args, struct toolcage_engine *engine,
                           struct tc_failure *failure)
 {
@@ -260,11 +280,10 @@ static int settle_changes(const struct tc_args *args, struct toolcage_engine *en
         ask_engine(engine, call, action, &paths, &json, failure))
         return tc_failure_tell(failure, args, NULL);
     int rc = print(args, engine, call, json, action);
-    bool all = tc_args_has(args, "all");
-    bool left = strcmp(action, "show") != 0 && has_held(tc_json_of(json), all, NULL);
-    if (!rc && left && (!paths.count || all) && !tc_args_has(args, "json") &&
-        has_held(tc_json_of(json), all, "conflict"))
-        tc_cli_hint("toolcage changes %s commit --overwrite takes them over newer work here", call);
+    bool left =
+        strcmp(action, "show") != 0 && has_held(tc_json_of(json), tc_args_has(args, "all"), NULL);
+    if (!rc && left && !tc_args_has(args, "json"))
+        hint_left(args, tc_json_of(json), call, paths.count);
     toolcage_free(json);
     return rc ? rc : left ? EXIT_LEFT : 0;
 }

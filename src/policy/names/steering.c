@@ -215,7 +215,6 @@ static const char *tail(const char *path)
     return path;
 }
 
-/* toolcage's own files decide what later calls may do. */
 static bool is_own(struct walk w)
 {
     const char *row;
@@ -254,6 +253,11 @@ enum tc_steers tc_steers(const struct tc_steering *rules, const char *context, c
         return TC_STEERS_WRITTEN;
     enum tc_steers steers = rules && rules->listed ? TC_STEERS_NOT : judge_dots(start);
     return best == BEGUN && steers != TC_STEERS_HOST ? TC_STEERS_ROOM : steers;
+}
+
+bool tc_steers_own(const char *context, const char *relative)
+{
+    return is_own(begin_walk(tail(context), relative));
 }
 
 const char *tc_steers_named(const char *path)

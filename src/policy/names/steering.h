@@ -38,6 +38,9 @@ enum tc_steers {
 enum tc_steers tc_steers(const struct tc_steering *rules, const char *context,
                          const char *relative);
 
+/* Is it one of toolcage's own files, which decide what later calls may do? */
+bool tc_steers_own(const char *context, const char *relative);
+
 /* A fast check: apart from the operator's rules, can this path, or a path that ends in it, steer
  * before a tool writes there? */
 bool tc_steers_may(const char *path);

@@ -10,11 +10,12 @@ import pathlib
 import pty
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import time
 
-from scene import PATIENCE, PAUSE, TOOLCAGE, Skip, check, end, finish, helper_of, run
+from scene import PATIENCE, PAUSE, TOOLCAGE, Skip, check, end, finish, helper_of, is_root, run
 from tree import tree
 
 ASK = 'workspace = { mode = "%s", commit = "ask" }\n'
@@ -1196,6 +1197,90 @@ def told_apart(s):
     check(done.stdout == b"toolcage: x\n", "the tool's bytes are unchanged without a terminal", done)
 
 
+def steering(s):
+    """A file that steers the host is staged in every private workspace; only its own option applies it."""
+    for more in (f'workspace = {{ mode = "{name}", commit = "always" }}\n' for name in ("copy", "overlay")):
+        answer = s.shell(
+            f"cd {s.ws}; echo evil > .envrc; mkdir .vscode; echo {{}} > .vscode/tasks.json; echo x > plain; echo x > toolcage.toml; exit 3",
+            more=more,
+        )
+        _, waits, _ = changes(s, answer.call)
+        check(
+            {row["held"] for row in waits["changes"]} == {"steers the host"}
+            and len(waits["changes"]) == 4
+            and s.read("ws/plain") == b"x\n",
+            "a file that steers the host waits, and the others are applied, however the tool ended",
+            waits,
+        )
+        check(
+            "a person decides about files that steer the host" in answer.message,
+            "the model is told whose decision it is",
+            answer,
+        )
+        for words, said in (
+            (("commit",), "commit --steering PATH"),
+            (("discard", "--steering"), "--steering is for commit only"),
+            (("commit", "--steering", "--overwrite"), "--steering is for commit only"),
+        ):
+            done = s.toolcage("changes", answer.call, *words)
+            check(
+                done.returncode in (1, 125)
+                and said in done.stderr
+                and not os.path.exists(s.path("ws/.envrc")),
+                f"{' '.join(words)} applies none of it",
+                (done.returncode, done.stderr),
+            )
+        done = s.toolcage("changes", answer.call, "commit", "--steering", ".vscode")
+        check(
+            done.returncode == 1
+            and s.read("ws/.vscode/tasks.json") == b"{}\n"
+            and not os.path.exists(s.path("ws/.envrc")),
+            "a path with the option applies that path",
+            (done.stdout, done.stderr),
+        )
+        done = s.toolcage("changes", answer.call, "commit", "--steering")
+        check(
+            done.returncode == 1
+            and s.read("ws/.envrc") == b"evil\n"
+            and not os.path.exists(s.path("ws/toolcage.toml")),
+            "and without a path all of it, but never a policy",
+            (done.stdout, done.stderr),
+        )
+        changes(s, answer.call, "discard")
+        shutil.rmtree(s.path("ws/.vscode"))
+        os.remove(s.path("ws/.envrc"))
+    words = [
+        word for word in s.argv("/bin/sh", "-c", f"echo x > {s.ws}/.envrc", more=more) if word != "--json"
+    ]
+    done = subprocess.run(words, env=s.environ, cwd=s.ws, capture_output=True, text=True, check=False)
+    call = re.search("toolcage changes ([0-9A-Z]{26}) commit --steering PATH", done.stderr)
+    check(call, "the person is told how to apply it", done.stderr)
+    changes(s, call[1], "discard")
+
+
+def full_of_steering(s):
+    """Staged steering files that nobody looked at make room for newer changes."""
+    if is_root():
+        return  # whose store is shared with other tests
+    store = s.directory("home/.local/state/toolcage/held")
+    for path in (s.path("home/.local/state/toolcage"), store):
+        os.chmod(path, 0o700)
+    for i in range(256):
+        os.mkdir(os.path.join(store, f"01AAAAAAAAAAAAAAAAAAAAA{i:03}"), 0o700)
+        if i in (7, 9):
+            s.write(f"home/.local/state/toolcage/held/01AAAAAAAAAAAAAAAAAAAAA{i:03}/optional", "")
+    answer = s.shell(f"cd {s.ws}; echo x > a; echo y > .envrc", more=ASK % "copy")
+    left = os.listdir(store)
+    check(
+        answer.status == "ok"
+        and answer.call in left
+        and "01AAAAAAAAAAAAAAAAAAAAA007" not in left
+        and "01AAAAAAAAAAAAAAAAAAAAA009" in left,
+        "the oldest makes room",
+        (answer, len(left)),
+    )
+
+
 def cut(s):
     """The helper is killed while it keeps changes: nothing half is listed."""
     here(s, "copy")
@@ -1255,5 +1340,7 @@ run(
     asked_of_caches,
     documented,
     told_apart,
+    steering,
+    full_of_steering,
     cut,
 )

@@ -532,6 +532,40 @@ def half_a_repository(s):
     )
 
 
+def repository(s):
+    """git in an overlay: the branch is on the host as a whole, but for a file that steers it."""
+    git = "git -c user.name=a -c user.email=a@example.com "
+    if subprocess.run(["git", "--version"], capture_output=True, check=False).returncode:
+        raise Skip("git is not installed")
+    s.shell(
+        f"cd {s.ws}; git init -qb main . && echo 1 | tee a > .travis.yml && git add -A && {git} commit -qm 1",
+        writable=[s.ws],
+    )
+    s.shell(
+        f"cd {s.ws}; git checkout -qb o && echo 2 > a && rm .travis.yml && {git} commit -qam 2 && git checkout -q main",
+        more=mode("overlay", "always"),
+    )
+    answer = s.shell(f"cd {s.ws}; git checkout o && git checkout main && git checkout o", more=OVERLAY)
+    host = subprocess.run(
+        ["git", "-C", s.ws, "status", "--short"], env=s.environ, capture_output=True, text=True, check=False
+    )
+    steering = s.path("ws/.travis.yml")
+    check(
+        answer.status == "ok"
+        and s.read("ws/a") == b"2\n"
+        and answer.kinds.get(steering) == "steers the host",
+        "a branch is checked out, and back, with its index",
+        answer,
+    )
+    check(host.stdout == "?? .travis.yml\n", "only the file that steers the host stays as it was", host)
+    done = s.toolcage("changes", answer.call, "commit", "--steering", ".travis.yml")
+    check(
+        done.returncode == 0 and not os.path.exists(steering),
+        "and is removed when a person says so",
+        (done.stdout, done.stderr),
+    )
+
+
 def parts(s):
     """Other granted paths inside it, and single files."""
     fill(s)
@@ -582,7 +616,7 @@ def layer_on_disk(s):
     answer = s.python(script, more=OVERLAY)
     check(
         answer.status == "ok" and not any("held" in change for change in answer.changes),
-        "what the tool wrote comes back whole",
+        "every file of the tool comes back whole",
         answer,
     )
     new, sparse = os.lstat(s.path("ws/new")), os.lstat(s.path("ws/sparse"))
@@ -671,6 +705,7 @@ run(
     here(mounts_below),
     here(denied_names),
     here(half_a_repository),
+    here(repository),
     here(parts),
     here(layer_on_disk),
     here(layer_that_resists),

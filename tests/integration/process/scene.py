@@ -95,7 +95,10 @@ class Answer:
         except ValueError:
             self.json = None
         self.raw = out
-        if any(change.get("held") in ("conflict", "pending approval") for change in self.changes or []):
+        if any(
+            change.get("held") in ("conflict", "pending approval", "steers the host")
+            for change in self.changes or []
+        ):
             kept.append(self.call)
 
     def __getattr__(self, name):
