@@ -3,12 +3,9 @@
 """toolcage tools --format openai|anthropic|mcp as the official Python packages take it: each entry by their types, whole and nothing besides, and
 one turn of each client against a server of this machine. Runs itself again under the clients' interpreter."""
 
-import contextlib
 import enum
-import http.server
 import json
 import re
-import threading
 import typing
 
 from scene import cli, under_clients_python
@@ -18,6 +15,7 @@ under_clients_python()
 import anthropic  # noqa: E402
 import jsonschema  # noqa: E402
 import mcp.types  # noqa: E402
+import model_api  # noqa: E402
 import openai  # noqa: E402
 import pydantic  # noqa: E402
 from anthropic.types import ToolParam  # noqa: E402
@@ -232,37 +230,9 @@ def as_mcp(place, policy):
     )
 
 
-@contextlib.contextmanager
-def api(answer):
-    """A model's API that gives this answer: its address, and the requests that it was sent."""
-    asked = []
-
-    class Api(http.server.BaseHTTPRequestHandler):
-        def do_POST(self):
-            asked.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-            body = json.dumps(answer).encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_):
-            pass
-
-    server = http.server.HTTPServer(("127.0.0.1", 0), Api)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}", asked
-    server.shutdown()
-
-
 def openai_turn(place, policy, tools):
     """The client sends the list as it is; what a model answers goes to toolcage call."""
-    call = {"id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a": 40, "b": 2}'}}
-    message = {"role": "assistant", "content": None, "tool_calls": [call]}
-    choices = [{"index": 0, "finish_reason": "tool_calls", "message": message}]
-    answer = {"id": "x", "object": "chat.completion", "created": 0, "model": "m", "choices": choices}
-    with api(answer) as (url, asked):
+    with model_api.serve([[("add", {"a": 40, "b": 2})]]) as (url, asked):
         client = openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0, timeout=30)
         got = client.chat.completions.create(
             model="m", messages=[{"role": "user", "content": "What is 40 + 2?"}], tools=tools
@@ -277,17 +247,7 @@ def openai_turn(place, policy, tools):
 
 def anthropic_turn(place, policy, tools):
     """The same with the Messages API, whose arguments are an object."""
-    use = {"type": "tool_use", "id": "c1", "name": "add", "input": {"a": 40, "b": 2}}
-    usage = {"input_tokens": 1, "output_tokens": 1}
-    answer = {
-        "id": "x",
-        "type": "message",
-        "role": "assistant",
-        "model": "m",
-        "content": [use],
-        "usage": usage,
-    }
-    with api({**answer, "stop_reason": "tool_use", "stop_sequence": None}) as (url, asked):
+    with model_api.serve([[("add", {"a": 40, "b": 2})]]) as (url, asked):
         client = anthropic.Anthropic(base_url=url, api_key="none", max_retries=0, timeout=30)
         got = client.messages.create(
             model="m", max_tokens=9, messages=[{"role": "user", "content": "What is 40 + 2?"}], tools=tools
