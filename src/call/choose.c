@@ -241,47 +241,25 @@ static int explain_held(struct toolcage_engine *engine, const struct tc_grant *g
 
 /* The part of `explain` that depends on the host: which backend would be chosen, or whether a
  * backend here enforces an access that the policy allows. */
-static int explain_here(struct toolcage_call *call, struct tc_grant *grant, const char *access,
-                        struct tc_buf *out, struct toolcage_error **err)
+static int explain_here(struct toolcage_call *call, struct tc_grant *grant,
+                        const struct tc_verdict *v, struct tc_buf *out, struct toolcage_error **err)
 {
-    _auto_(tc_verdict_done) struct tc_verdict v = {0};
-    if (!access) {
+    if (!v->access) {
         if (!grant->fallback.count)
             return 0;
         tc_buf_adds(out, "\"routes\":");
         return explain_routes(call->engine, grant, out, err);
     }
-    int r = tc_policy_verdict(call->policy, grant, access, &v, err);
-    if (r < 0 || !v.allowed)
-        return r;
+    if (!v->allowed)
+        return 0;
     tc_buf_adds(out, "\"here\":");
-    return explain_held(call->engine, grant, v.clause, out, err);
+    return explain_held(call->engine, grant, v->clause, out, err);
 }
 
-/* A denied access may be what an argument of the model grants: then *grant becomes the grant with
- * that argument. */
-static int explain_supposed(struct toolcage_call *call, const char *access, struct tc_grant *grant,
+static int resolve_supposed(void *call, const char *target, struct tc_grant *ret,
                             struct toolcage_error **err)
 {
-    _auto_(tc_verdict_done) struct tc_verdict v = {0}, with = {0};
-    _auto_(tc_grant_done) struct tc_grant supposed = {0};
-    _autoerror_ struct toolcage_error *refused = NULL;
-    if (!access || call->arguments || !call->tool)
-        return 0;
-    int r = tc_policy_verdict(call->policy, grant, access, &v, err);
-    if (r < 0 || v.allowed)
-        return r;
-    r = tc_call_resolve(call, true, v.target, &supposed, &refused);
-    if (r == 0)
-        r = tc_policy_verdict(call->policy, &supposed, access, &with, &refused);
-    if (r == TOOLCAGE_EMEMORY)
-        return tc_fail_memory(err);
-    if (r == 0 && with.allowed) {
-        tc_grant_done(grant);
-        *grant = supposed;
-        supposed = (struct tc_grant){0};
-    }
-    return 0;
+    return tc_call_resolve(call, true, target, ret, err);
 }
 
 int tc_call_explain(struct toolcage_call *call, const char *access, char **ret_json,
@@ -290,21 +268,22 @@ int tc_call_explain(struct toolcage_call *call, const char *access, char **ret_j
     int r = tc_engine_check(call->engine, err);
     if (r < 0)
         return r;
-    struct tc_grant grant = {0};
+    tc_supposer *suppose = call->arguments || !call->tool ? NULL : resolve_supposed;
+    _auto_(tc_grant_done) struct tc_grant grant = {0};
+    _auto_(tc_verdict_done) struct tc_verdict v = {0};
     _autobuf_ struct tc_buf here = TC_BUF_INIT;
     r = tc_call_resolve(call, true, NULL, &grant, err);
-    if (r == 0)
-        r = explain_supposed(call, access, &grant, err);
+    if (r == 0 && access)
+        r = tc_policy_suppose(call->policy, &grant, access, suppose, call, &v, &grant, err);
     _autofd_ int image = -1;
     if (r == 0)
-        r = explain_here(call, &grant, access, &here, err);
+        r = explain_here(call, &grant, &v, &here, err);
     if (r == 0) /* after the choice, as in a call: the default image of one backend must not exclude
                    others */
         r = tc_image_extend(call->policy, true, &grant, &image, err);
     if (r == 0)
         r = tc_grant_digest(&grant, err);
     if (r == 0)
-        r = tc_policy_explain(call->policy, &grant, access, here.data, ret_json, err);
-    tc_grant_done(&grant);
+        r = tc_policy_explain(call->policy, &grant, access ? &v : NULL, here.data, ret_json, err);
     return r;
 }

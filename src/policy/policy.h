@@ -12,6 +12,8 @@
 #include "document/document.h"
 #include "policy/grant.h"
 
+struct tc_verdict;
+
 /* The caller's environment, for one resolution. All borrowed. */
 struct tc_facts {
     const char *cwd;       /* the caller's working directory: clean, absolute */
@@ -139,11 +141,10 @@ uint32_t tc_policy_line(const struct toolcage_policy *policy, const char *tool, 
  * bad value. */
 int tc_policy_check_narrowing(const char *key, const char *value, struct toolcage_error **err);
 
-/* The grant as JSON: everything that it grants, with keys and lines. *ret is owned. `access` ("read
- * P", "write P", "exec P" or "connect H:P") adds the verdict on that access; `here` (JSON; may be
- * NULL) adds a member with facts about this host. */
+/* The grant as JSON: everything that it grants, with keys and lines. *ret is owned. `verdict` (may
+ * be NULL) is added, and `here` (JSON; may be NULL): a member with facts about this host. */
 int tc_policy_explain(const struct toolcage_policy *policy, const struct tc_grant *grant,
-                      const char *access, const char *here, char **ret,
+                      const struct tc_verdict *verdict, const char *here, char **ret,
                       struct toolcage_error **err);
 
 /* Is it a valid name of a tool? */

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/path.h"
 #include "policy/edit/amend.h"
+#include "policy/explain/explain.h"
 #include "policy/explain/run_cases.h"
 #include "policy/lint/lint.h"
 #include "policy/model.h"
@@ -49,6 +50,7 @@ static void try_tool(const struct toolcage_policy *policy, const char *tool, con
 {
     const struct tc_request request = {.tool = tool, .arguments = arguments, .explain = !arguments};
     struct tc_grant grant = {0}, again = {0};
+    struct tc_verdict v = {0};
     struct toolcage_error *err = NULL;
     char *text = NULL;
     if (tc_policy_resolve(policy, &request, &facts, &grant, &err)) {
@@ -59,7 +61,9 @@ static void try_tool(const struct toolcage_policy *policy, const char *tool, con
     check_grant(&grant);
     INVARIANT(tc_policy_resolve(policy, &request, &facts, &again, NULL) == 0);
     INVARIANT(tc_streq(grant.digest, again.digest));
-    INVARIANT(tc_policy_explain(policy, &grant, "read /home/me/.ssh/id", NULL, &text, NULL) == 0);
+    INVARIANT(tc_policy_verdict(policy, &grant, "read /home/me/.ssh/id", &v, NULL) == 0);
+    INVARIANT(tc_policy_explain(policy, &grant, &v, NULL, &text, NULL) == 0);
+    tc_verdict_done(&v);
     free(text);
     tc_grant_done(&grant);
     tc_grant_done(&again);

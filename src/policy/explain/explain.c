@@ -270,11 +270,11 @@ static void add_chain(struct tc_buf *out, const struct toolcage_policy *policy, 
 }
 
 static void add_verdict(struct tc_buf *out, const struct toolcage_policy *policy,
-                        const char *access, const struct tc_verdict *v)
+                        const struct tc_verdict *v)
 {
     tc_json_key(out, "verdict");
     tc_buf_addc(out, '{');
-    tc_json_member(out, "access", access);
+    tc_json_member(out, "access", v->access);
     tc_json_member(out, "target", v->target);
     tc_json_bool(out, "allowed", v->allowed);
     tc_json_member(out, "key", v->key);
@@ -403,13 +403,10 @@ static void add_setup(struct tc_buf *out, const struct toolcage_policy *policy,
 }
 
 int tc_policy_explain(const struct toolcage_policy *policy, const struct tc_grant *grant,
-                      const char *access, const char *here, char **ret, struct toolcage_error **err)
+                      const struct tc_verdict *verdict, const char *here, char **ret,
+                      struct toolcage_error **err)
 {
     _autobuf_ struct tc_buf out = TC_BUF_INIT;
-    _auto_(tc_verdict_done) struct tc_verdict verdict = {0};
-    int rc = access ? tc_policy_verdict(policy, grant, access, &verdict, err) : 0;
-    if (rc)
-        return rc;
     tc_buf_addc(&out, '{');
     add_head(&out, policy, grant);
     if (here)
@@ -428,9 +425,9 @@ int tc_policy_explain(const struct toolcage_policy *policy, const struct tc_gran
     add_env(&out, grant);
     add_review(&out, grant);
     add_setup(&out, policy, grant);
-    if (access) {
+    if (verdict) {
         add_choice(&out, policy, grant);
-        add_verdict(&out, policy, access, &verdict);
+        add_verdict(&out, policy, verdict);
     }
     tc_buf_addc(&out, '}');
     *ret = tc_buf_steal(&out);

@@ -9,8 +9,9 @@
 
 struct tc_verdict {
     bool allowed;
-    char *target; /* the access's clean path or host:port */
-    char *key;    /* the deciding key; "" for a rule that always applies */
+    const char *access; /* the question; borrowed */
+    char *target;       /* the access's clean path or host:port */
+    char *key;          /* the deciding key; "" for a rule that always applies */
     uint32_t line;
     char *entry; /* the deciding entry of that key: its path or endpoint; NULL: none */
     bool half;   /* a copy failed: never returned */
@@ -21,6 +22,16 @@ struct tc_verdict {
 /* `access` is "read P", "write P", "exec P" or "connect H:P". TOOLCAGE_EUSAGE for anything else. */
 int tc_policy_verdict(const struct toolcage_policy *policy, const struct tc_grant *grant,
                       const char *access, struct tc_verdict *ret, struct toolcage_error **err);
+
+/* Resolves the call again, with arguments that name `target`. */
+typedef int tc_supposer(void *call, const char *target, struct tc_grant *ret,
+                        struct toolcage_error **err);
+
+/* The same, and if a denied access is what an argument of the model grants (`resolve`; may be
+ * NULL), the verdict of the grant with it, which replaces *ret_grant (may be `grant`, or NULL). */
+int tc_policy_suppose(const struct toolcage_policy *policy, const struct tc_grant *grant,
+                      const char *access, tc_supposer *resolve, void *call, struct tc_verdict *ret,
+                      struct tc_grant *ret_grant, struct toolcage_error **err);
 /* The smallest clause for the path, quoted: a user who copies it must grant only this path,
  * whatever characters its name contains. Owned; NULL when out of memory. */
 char *tc_path_clause(const struct toolcage_policy *policy, const char *path, bool write);

@@ -261,9 +261,10 @@ static int refused(struct run *r, struct toolcage_error *why, struct toolcage_er
 }
 
 /* The grant of the test's call. `supposed`: as in struct tc_request. */
-static int resolve_test(struct run *r, const char *supposed, struct tc_grant *ret,
+static int resolve_test(void *run, const char *supposed, struct tc_grant *ret,
                         struct toolcage_error **why)
 {
+    const struct run *r = run;
     const struct tc_test *t = r->test;
     const struct tc_request request = {.tool = t->tool,
                                        .arguments = t->arguments ? t->arguments
@@ -273,27 +274,6 @@ static int resolve_test(struct run *r, const char *supposed, struct tc_grant *re
                                        .supposed = supposed};
     int rc = tc_policy_resolve(r->policy, &request, &r->facts, ret, why);
     return rc ? rc : tc_setup_suppose(r->policy, ret, why);
-}
-
-/* A test without arguments asks about all of them: a denied access may be what one grants. */
-static int judge(struct run *r, const struct tc_grant *grant, const char *access,
-                 struct tc_verdict *v, struct toolcage_error **why)
-{
-    _auto_(tc_verdict_done) struct tc_verdict with = {0};
-    _auto_(tc_grant_done) struct tc_grant supposed = {0};
-    _autoerror_ struct toolcage_error *refused = NULL;
-    int rc = tc_policy_verdict(r->policy, grant, access, v, why);
-    if (rc || v->allowed)
-        return rc;
-    rc = resolve_test(r, v->target, &supposed, &refused);
-    if (!rc)
-        rc = tc_policy_verdict(r->policy, &supposed, access, &with, &refused);
-    if (!rc && with.allowed) {
-        tc_verdict_done(v);
-        *v = with;
-        with = (struct tc_verdict){0};
-    }
-    return rc == TOOLCAGE_EMEMORY ? rc : 0;
 }
 
 /* Marks the entry that allowed or denied an access as expected. False: out of memory. */
@@ -316,7 +296,7 @@ static int ask_grant(struct run *r, const struct tc_grant *grant,
 {
     _auto_(tc_verdict_done) struct tc_verdict v = {0};
     _autoerror_ struct toolcage_error *why = NULL;
-    int rc = judge(r, grant, access->text, &v, &why);
+    int rc = tc_policy_suppose(r->policy, grant, access->text, resolve_test, r, &v, NULL, &why);
     if (rc == TOOLCAGE_EMEMORY)
         return tc_fail_memory(err);
     struct point p = {.what = access->text, .line = access->line, .expected = access->allowed};

@@ -314,6 +314,33 @@ int tc_policy_verdict(const struct toolcage_policy *policy, const struct tc_gran
         return rc;
     }
     v.clause = clause_of(grant, verb, v.target);
+    v.access = access;
     *ret = v;
+    return 0;
+}
+
+int tc_policy_suppose(const struct toolcage_policy *policy, const struct tc_grant *grant,
+                      const char *access, tc_supposer *resolve, void *call, struct tc_verdict *ret,
+                      struct tc_grant *ret_grant, struct toolcage_error **err)
+{
+    _auto_(tc_verdict_done) struct tc_verdict with = {0};
+    _auto_(tc_grant_done) struct tc_grant supposed = {0};
+    _autoerror_ struct toolcage_error *refused = NULL;
+    int rc = tc_policy_verdict(policy, grant, access, ret, err);
+    if (rc || ret->allowed || !resolve)
+        return rc;
+    rc = resolve(call, ret->target, &supposed, &refused);
+    if (!rc)
+        rc = tc_policy_verdict(policy, &supposed, access, &with, &refused);
+    if (rc || !with.allowed)
+        return rc == TOOLCAGE_EMEMORY ? tc_fail_memory(err) : 0;
+    tc_verdict_done(ret);
+    *ret = with;
+    with = (struct tc_verdict){0};
+    if (!ret_grant)
+        return 0;
+    tc_grant_done(ret_grant);
+    *ret_grant = supposed;
+    supposed = (struct tc_grant){0};
     return 0;
 }

@@ -7,6 +7,7 @@
 #include <jansson.h>
 
 #include "../source.h"
+#include "policy/explain/explain.h"
 
 static void json_done(json_t **value)
 {
@@ -32,8 +33,11 @@ static json_t *explain(const struct toolcage_policy *policy, struct ask ask, con
 {
     _autogrant_ struct tc_grant grant = {0};
     _autofree_ char *out = NULL;
+    _auto_(tc_verdict_done) struct tc_verdict v = {0};
     granted(policy, ask, &grant);
-    assert_int_equal(tc_policy_explain(policy, &grant, access, NULL, &out, NULL), 0);
+    if (access)
+        assert_int_equal(tc_policy_verdict(policy, &grant, access, &v, NULL), 0);
+    assert_int_equal(tc_policy_explain(policy, &grant, access ? &v : NULL, NULL, &out, NULL), 0);
     json_t *value = json_loads(out, JSON_REJECT_DUPLICATES, NULL);
     assert_non_null(value);
     return value;
@@ -234,10 +238,9 @@ static void refuses_other_questions(void **state)
     granted(policy, (struct ask){.tool = "x", .explain = true}, &grant);
     for (size_t i = 0; i < TC_COUNT(rows); i++) {
         _autoerror_ struct toolcage_error *err = NULL;
-        char *out = NULL;
-        assert_int_equal(tc_policy_explain(policy, &grant, rows[i], NULL, &out, &err),
-                         TOOLCAGE_EUSAGE);
-        assert_null(out);
+        struct tc_verdict v = {0};
+        assert_int_equal(tc_policy_verdict(policy, &grant, rows[i], &v, &err), TOOLCAGE_EUSAGE);
+        assert_null(v.target);
         assert_true(tc_error_hint(err)[0]);
     }
 }

@@ -5,6 +5,7 @@
  * never a policy or grant with something missing. */
 #include "test.h"
 
+#include "policy/explain/explain.h"
 #include "policy/explain/run_cases.h"
 #include "policy/lint/lint.h"
 
@@ -111,6 +112,7 @@ static int whole_life(struct toolcage_error **err)
     const struct tc_request parts = {
         .tool = "k", .arguments = "{\"o\":{\"xa\":\"1\",\"xb\":\"2\"},\"l\":[\"a\"]}"};
     _autogrant_ struct tc_grant grant = {0}, other = {0}, whole = {0};
+    _auto_(tc_verdict_done) struct tc_verdict verdict = {0};
     _autofree_ char *explained = NULL, *tools = NULL;
     int rc = tc_policy_compile(text, strlen(text), "t.toml", "/srv/p", "/home/me", &policy, err);
     if (!rc)
@@ -120,7 +122,9 @@ static int whole_life(struct toolcage_error **err)
     if (!rc)
         rc = tc_policy_resolve(policy, &parts, &test_facts, &whole, err);
     if (!rc)
-        rc = tc_policy_explain(policy, &grant, "read /h/project/x", NULL, &explained, err);
+        rc = tc_policy_verdict(policy, &grant, "read /h/project/x", &verdict, err);
+    if (!rc)
+        rc = tc_policy_explain(policy, &grant, &verdict, NULL, &explained, err);
     if (!rc)
         rc = tc_policy_tools_json(policy, "toolcage", &tools, err);
     if (!rc)
