@@ -69,13 +69,32 @@ bool tc_strv_has(const struct tc_strv *v, const char *text)
     return false;
 }
 
-const char *tc_strv_value(const struct tc_strv *v, const char *name)
+const char *tc_variable(const char *const *environment, const char *name)
 {
     size_t n = strlen(name);
-    for (size_t i = 0; i < v->count; i++)
-        if (strncmp(v->items[i], name, n) == 0 && v->items[i][n] == '=')
-            return v->items[i] + n + 1;
+    for (const char *const *pair = environment; pair && *pair; pair++)
+        if (strncmp(*pair, name, n) == 0 && (*pair)[n] == '=')
+            return *pair + n + 1;
     return NULL;
+}
+
+const char *tc_strv_value(const struct tc_strv *v, const char *name)
+{
+    return tc_variable((const char *const *)v->items, name);
+}
+
+bool tc_strv_put(struct tc_strv *v, const char *name, const char *value)
+{
+    size_t n = strlen(name);
+    char *pair = tc_format("%s=%s", name, value);
+    for (size_t i = 0; pair && i < v->count; i++) {
+        if (strncmp(v->items[i], name, n) != 0 || v->items[i][n] != '=')
+            continue;
+        free(v->items[i]);
+        v->items[i] = pair;
+        return true;
+    }
+    return tc_strv_take(v, pair);
 }
 
 void tc_strv_done(struct tc_strv *v)

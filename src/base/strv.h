@@ -27,6 +27,10 @@ bool tc_strv_same(const struct tc_strv *a, const struct tc_strv *b);
 bool tc_strv_has(const struct tc_strv *v, const char *text);
 /* The value of the first "NAME=value" with this name; NULL: none has it. Borrows. */
 const char *tc_strv_value(const struct tc_strv *v, const char *name);
+/* The same in an environment (NULL-terminated; may be NULL). */
+const char *tc_variable(const char *const *environment, const char *name);
+/* Sets "NAME=value"; false when out of memory. */
+bool tc_strv_put(struct tc_strv *v, const char *name, const char *value);
 void tc_strv_done(struct tc_strv *v);
 
 #define _autostrv_ _auto_(tc_strv_done)

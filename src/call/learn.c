@@ -226,15 +226,6 @@ static bool add_starts(struct tc_lesson *l, const struct toolcage_call *call,
 
 /* ---- the call's settings ---- */
 
-static const char *value_of(const struct tc_facts *facts, const char *name)
-{
-    size_t length = strlen(name);
-    for (const char *const *pair = facts->environ; pair && *pair; pair++)
-        if (strncmp(*pair, name, length) == 0 && (*pair)[length] == '=')
-            return *pair + length + 1;
-    return NULL;
-}
-
 /* The call's variables, and which of them the caller has with the same value. */
 static bool add_given(const struct toolcage_call *call, const struct tc_facts *facts,
                       struct tc_strv *env, struct tc_strv *passed)
@@ -244,7 +235,7 @@ static bool add_given(const struct toolcage_call *call, const struct tc_facts *f
         if (!tc_streq(call->narrow[i].key, "env"))
             continue;
         _autofree_ char *name = equals ? strndup(pair, (size_t)(equals - pair)) : strdup(pair);
-        const char *own = name ? value_of(facts, name) : NULL;
+        const char *own = name ? tc_variable(facts->environ, name) : NULL;
         bool same = !equals || tc_streq(own, equals + 1);
         _autofree_ char *whole = equals || !own ? strdup(pair) : tc_format("%s=%s", pair, own);
         if (!name || !whole || !tc_strv_add(env, whole) || (same && !tc_strv_add(passed, whole)))

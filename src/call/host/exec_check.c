@@ -271,14 +271,6 @@ bool tc_exec_check_of_grant(const struct tc_grant *grant, const char *home, cons
     return fine;
 }
 
-static const char *search_path(const struct tc_grant *grant)
-{
-    for (size_t i = 0; i < grant->env.count; i++)
-        if (tc_startswith(grant->env.items[i], "PATH="))
-            return grant->env.items[i] + strlen("PATH=");
-    return "";
-}
-
 bool tc_exec_check_lacks(const struct tc_exec_check *starts)
 {
     return starts->missing && starts->by &&
@@ -288,7 +280,8 @@ bool tc_exec_check_lacks(const struct tc_exec_check *starts)
 bool tc_exec_check_on_path(const struct tc_grant *grant, const char *home, const char *name,
                            struct tc_exec_check *ret)
 {
-    _autofree_ char *copy = strdup(search_path(grant));
+    const char *all = tc_strv_value(&grant->env, "PATH");
+    _autofree_ char *copy = strdup(all ? all : "");
     char *rest = copy;
     for (char *dir = copy ? strsep(&rest, ":") : NULL; dir; dir = strsep(&rest, ":")) {
         _autofree_ char *path = dir[0] == '/' ? tc_path_join(dir, name) : NULL;

@@ -48,18 +48,9 @@ static const struct tc_manager managers[] = {
      .inside = "java/current"},
 };
 
-static const char *find_variable(const struct tc_facts *facts, const char *name)
-{
-    size_t n = strlen(name);
-    for (const char *const *pair = facts->environ; pair && *pair; pair++)
-        if (strncmp(*pair, name, n) == 0 && (*pair)[n] == '=')
-            return *pair + n + 1;
-    return NULL;
-}
-
 char *tc_manager_directory(const struct tc_facts *facts, const struct tc_manager *m)
 {
-    const char *said = m->variable ? find_variable(facts, m->variable) : NULL;
+    const char *said = m->variable ? tc_variable(facts->environ, m->variable) : NULL;
     if (said && said[0] == '/')
         return tc_path_absolute("/", said);
     return m->place && facts->home ? tc_path_join(facts->home, m->place) : NULL;

@@ -449,15 +449,6 @@ static int add_command(struct extension *x, const char *path, struct toolcage_er
     return r;
 }
 
-static const char *find_variable(const char *const *variables, const char *name)
-{
-    size_t n = strlen(name);
-    for (; variables && *variables; variables++)
-        if (strncmp(*variables, name, n) == 0 && (*variables)[n] == '=')
-            return *variables + n + 1;
-    return NULL;
-}
-
 /* An image has its own system directories. False: out of memory. */
 static bool set_search_path(struct extension *x, const char *path)
 {
@@ -492,7 +483,7 @@ static int extend(struct extension *x, const char *path, struct toolcage_error *
 int tc_programs_extend(const struct toolcage_policy *policy, const struct tc_facts *facts,
                        struct tc_grant *grant, struct toolcage_error **err)
 {
-    const char *path = find_variable(facts->environ, "PATH"), *prefix;
+    const char *path = tc_variable(facts->environ, "PATH"), *prefix;
     struct extension x = {.policy = policy, .facts = facts, .grant = grant};
     x.said.line = tc_policy_line(policy, grant->tool, "programs", &prefix);
     x.said.key = tc_format("%s%sprograms", prefix, prefix[0] ? "." : "");

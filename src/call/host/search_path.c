@@ -18,41 +18,22 @@ bool tc_program_is_shown(const char *path)
     return false;
 }
 
-/* The grant's variable; NULL: it has none. */
-static char **find_path(const struct tc_grant *grant)
-{
-    for (size_t i = 0; i < grant->env.count; i++)
-        if (tc_startswith(grant->env.items[i], "PATH="))
-            return &grant->env.items[i];
-    return NULL;
-}
-
 static bool set_path(struct tc_grant *grant, const struct tc_strv *before, const char *middle,
                      const struct tc_strv *after)
 {
-    char **variable = find_path(grant);
     _autobuf_ struct tc_buf path = TC_BUF_INIT;
-    tc_buf_adds(&path, "PATH=");
     for (size_t i = 0; i < before->count; i++)
         tc_buf_addf(&path, "%s:", before->items[i]);
     tc_buf_adds(&path, middle);
     for (size_t i = 0; i < after->count; i++)
         tc_buf_addf(&path, ":%s", after->items[i]);
-    char *whole = tc_buf_steal(&path);
-    if (!variable)
-        return tc_strv_take(&grant->env, whole);
-    if (whole) {
-        free(*variable);
-        *variable = whole;
-    }
-    return whole != NULL;
+    return !path.failed && tc_strv_put(&grant->env, "PATH", path.data);
 }
 
 bool tc_search_path_begin(struct tc_grant *grant, const struct tc_strv *directories)
 {
-    char **variable = find_path(grant);
-    const char *middle = variable ? *variable + strlen("PATH=") : TC_SEARCH_PATH;
-    return set_path(grant, directories, middle, &(struct tc_strv){0});
+    const char *middle = tc_strv_value(&grant->env, "PATH");
+    return set_path(grant, directories, middle ? middle : TC_SEARCH_PATH, &(struct tc_strv){0});
 }
 
 /* Does a cage show the directory, through all links on the way, and could no tool write it? */
@@ -70,10 +51,10 @@ bool tc_search_path_follow(struct tc_grant *grant, const char *callers,
 {
     _autostrv_ struct tc_strv before = {0}, after = {0};
     struct tc_strv *list = &before;
-    char **variable = find_path(grant);
+    const char *path = tc_strv_value(&grant->env, "PATH");
     _autofree_ char *copy = strdup(callers);
     char *rest = copy;
-    if (!variable || strcmp(*variable + strlen("PATH="), TC_SEARCH_PATH) != 0)
+    if (!tc_streq(path, TC_SEARCH_PATH))
         return true;
     for (char *word = copy ? strsep(&rest, ":") : NULL; word; word = strsep(&rest, ":")) {
         _autofree_ char *directory = word[0] == '/' ? tc_path_absolute("/", word) : NULL;

@@ -108,18 +108,9 @@ static char *own_address(void)
     return inet_ntop(AF_INET, &own, text, sizeof(text)) ? strdup(text) : NULL;
 }
 
-static bool is_set(const struct tc_strv *env, const char *name)
-{
-    for (size_t i = 0; i < env->count; i++)
-        if (tc_startswith(env->items[i], name) && env->items[i][strlen(name)] == '=')
-            return true;
-    return false;
-}
-
 static bool set(struct tc_strv *env, const char *name, const char *value)
 {
-    _autofree_ char *item = tc_format("%s=%s", name, value);
-    return item && (is_set(env, name) || tc_strv_add(env, item));
+    return value && (tc_strv_value(env, name) || tc_strv_put(env, name, value));
 }
 
 /* Programs read one spelling or the other. ALL_PROXY is HTTP too: clients without SOCKS support

@@ -195,10 +195,8 @@ static int apply_env(struct tc_resolve *r, const struct tc_flag *flag, const cha
     bool passed = said && tc_strv_has(&said->env_pass, name);
     if (!r->operators && !passed)
         return refuse_widening(r, flag, name, said ? "without this name in pass" : "empty");
-    for (const char *const *pair = r->facts->environ; !equals && pair && *pair; pair++)
-        if (tc_startswith(*pair, name) && (*pair)[strlen(name)] == '=')
-            equals = *pair + strlen(name);
-    return !equals || tc_env_put(&r->grant->env, name, equals + 1) ? 0 : tc_resolve_memory(r);
+    const char *text = equals ? equals + 1 : tc_variable(r->facts->environ, name);
+    return !text || tc_strv_put(&r->grant->env, name, text) ? 0 : tc_resolve_memory(r);
 }
 
 /* ---- network ---- */

@@ -66,7 +66,6 @@ int tc_resolve_unix_check(struct tc_resolve *r);
 int tc_resolve_arguments(struct tc_resolve *r);
 int tc_resolve_command(struct tc_resolve *r);
 int tc_resolve_env(struct tc_resolve *r);
-bool tc_env_put(struct tc_strv *env, const char *name, const char *value);
 
 /* secrets (secrets.c) */
 int tc_resolve_secrets(struct tc_resolve *r);

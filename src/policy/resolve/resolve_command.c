@@ -198,29 +198,6 @@ int tc_resolve_command(struct tc_resolve *r)
     return rc || request->terminal ? rc : fill_stdin(r);
 }
 
-bool tc_env_put(struct tc_strv *env, const char *name, const char *value)
-{
-    size_t n = strlen(name);
-    char *pair = tc_format("%s=%s", name, value);
-    for (size_t i = 0; pair && i < env->count; i++) {
-        if (strncmp(env->items[i], name, n) != 0 || env->items[i][n] != '=')
-            continue;
-        free(env->items[i]);
-        env->items[i] = pair;
-        return true;
-    }
-    return tc_strv_take(env, pair);
-}
-
-static const char *caller_has(const struct tc_facts *facts, const char *name)
-{
-    size_t n = strlen(name);
-    for (const char *const *pair = facts->environ; pair && *pair; pair++)
-        if (strncmp(*pair, name, n) == 0 && (*pair)[n] == '=')
-            return *pair + n + 1;
-    return NULL;
-}
-
 static int set_env(struct tc_resolve *r, const struct tc_spec *said)
 {
     for (size_t i = 0; i < said->env_set.count; i++) {
@@ -229,7 +206,7 @@ static int set_env(struct tc_resolve *r, const struct tc_spec *said)
         _autofree_ char *name = strndup(pair, (size_t)(equals - pair));
         fill_text(r, equals + 1, &f);
         bool fine = name && !f.text.failed &&
-                    (f.absent || tc_env_put(&r->grant->env, name, f.text.data ? f.text.data : ""));
+                    (f.absent || tc_strv_put(&r->grant->env, name, f.text.data ? f.text.data : ""));
         tc_buf_done(&f.text);
         if (!fine)
             return tc_resolve_memory(r);
@@ -242,13 +219,13 @@ static int name_terminal(struct tc_resolve *r, const struct tc_spec *said)
 {
     static const char letters[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._+-";
-    const char *name = caller_has(r->facts, "TERM");
+    const char *name = tc_variable(r->facts->environ, "TERM");
     if (said && tc_strv_value(&said->env_set, "TERM"))
         return 0; /* the policy sets TERM */
     if (!r->request->terminal || !name || !name[0] || strlen(name) > TERM_BYTES_MAX ||
         name[strspn(name, letters)])
         return 0;
-    return tc_env_put(&r->grant->env, "TERM", name) ? 0 : tc_resolve_memory(r);
+    return tc_strv_put(&r->grant->env, "TERM", name) ? 0 : tc_resolve_memory(r);
 }
 
 int tc_resolve_env(struct tc_resolve *r)
@@ -258,11 +235,11 @@ int tc_resolve_env(struct tc_resolve *r)
         {"USER", "tool"},         {"LOGNAME", "tool"}, {"TERM", "dumb"}};
     const struct tc_spec *said = tc_policy_given(r->policy, r->tool, TC_KEY_ENV);
     for (size_t i = 0; i < TC_COUNT(base); i++)
-        if (!tc_env_put(&r->grant->env, base[i][0], base[i][1]))
+        if (!tc_strv_put(&r->grant->env, base[i][0], base[i][1]))
             return tc_resolve_memory(r);
     for (size_t i = 0; said && i < said->env_pass.count; i++) {
-        const char *value = caller_has(r->facts, said->env_pass.items[i]);
-        if (value && !tc_env_put(&r->grant->env, said->env_pass.items[i], value))
+        const char *value = tc_variable(r->facts->environ, said->env_pass.items[i]);
+        if (value && !tc_strv_put(&r->grant->env, said->env_pass.items[i], value))
             return tc_resolve_memory(r);
     }
     int rc = said ? set_env(r, said) : 0;

@@ -52,7 +52,7 @@ static void mark_entries(struct tc_grant *grant, const struct tc_secret *secret)
 static bool stand_in(struct tc_grant *grant, const struct tc_secret *secret)
 {
     return tc_strv_value(&grant->env, secret->name) ||
-           tc_env_put(&grant->env, secret->name, STAND_IN);
+           tc_strv_put(&grant->env, secret->name, STAND_IN);
 }
 
 /* Refuses a secret whose file is granted to the tool, and hides the file if its directory is
