@@ -123,6 +123,11 @@ bool tc_startswith(const char *text, const char *prefix)
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
+bool tc_contains(const char *bytes, size_t len, const char *text)
+{
+    return bytes && memmem(bytes, len, text, strlen(text));
+}
+
 bool tc_endswith(const char *text, const char *suffix)
 {
     size_t n = strlen(text), m = strlen(suffix);

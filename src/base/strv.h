@@ -53,6 +53,8 @@ bool tc_streq(const char *a, const char *b); /* NULL equals only NULL */
 bool tc_among(const char *const *words, size_t count, const char *word);
 #define TC_AMONG(words, word) tc_among(words, TC_COUNT(words), word)
 bool tc_startswith(const char *text, const char *prefix);
+/* Do the bytes (may be NULL) contain the text? */
+bool tc_contains(const char *bytes, size_t len, const char *text);
 bool tc_endswith(const char *text, const char *suffix);
 /* Copies at most size-1 bytes and always terminates. */
 void tc_strcopy(char *to, size_t size, const char *from);

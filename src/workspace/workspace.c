@@ -18,18 +18,13 @@ void tc_workspace_start(struct tc_workspace *w)
     (void)clock_gettime(CLOCK_REALTIME_COARSE, &w->started);
 }
 
-static bool contains(const char *text, size_t length, const char *part)
-{
-    return text && memmem(text, length, part, strlen(part));
-}
-
 /* The errors of a read-only file, and of moving or removing a mount point. */
 static bool complains(const char *text, size_t length)
 {
     static const char *const errors[] = {"Read-only file system", "Device or resource busy",
                                          "EROFS", "EBUSY"};
     for (size_t i = 0; i < TC_COUNT(errors); i++)
-        if (contains(text, length, errors[i]))
+        if (tc_contains(text, length, errors[i]))
             return true;
     return false;
 }
@@ -39,7 +34,7 @@ static bool complains(const char *text, size_t length)
 static bool is_named(const struct tc_init_mount *m, const char *text, size_t length)
 {
     const char *name = tc_path_base(m->path);
-    return (m->frozen || (m->itself && name[0] == '.')) && contains(text, length, name);
+    return (m->frozen || (m->itself && name[0] == '.')) && tc_contains(text, length, name);
 }
 
 char *tc_workspace_explain(const struct tc_cage *cage, const char *output, size_t length)

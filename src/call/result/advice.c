@@ -10,11 +10,6 @@
 #include "call/result/result.h"
 #include "policy/model.h"
 
-static bool says(const struct tc_outcome *o, const char *words)
-{
-    return o->err.head && memmem(o->err.head, o->err.head_len, words, strlen(words));
-}
-
 static bool has_denial(const struct tc_outcome *o, const char *word)
 {
     for (size_t i = 0; i < o->denial_count; i++)
@@ -26,7 +21,8 @@ static bool has_denial(const struct tc_outcome *o, const char *word)
 /* Paths are observed only on request, so only the tool's output tells. */
 static char *advise_writable(const struct tc_result_frame *frame, const struct tc_outcome *o)
 {
-    if (!says(o, "Read-only file system") || has_denial(o, "write"))
+    if (!tc_contains(o->err.head, o->err.head_len, "Read-only file system") ||
+        has_denial(o, "write"))
         return NULL;
     return strdup(tc_policy_is_default(frame->policy)
                       ? "a path that it writes is read-only: --why names it, and --write PATH "
@@ -44,7 +40,8 @@ static char *advise_modules(const struct tc_result_frame *frame, const struct tc
                                           {"ERR_MODULE_NOT_FOUND", "NODE_PATH"}};
     for (size_t i = 0; i < TC_COUNT(rows); i++) {
         const char *path = getenv(rows[i][1]);
-        if (!path || path[0] != '/' || !says(o, rows[i][0]) || tc_grant_find(frame->grant, path))
+        if (!path || path[0] != '/' || !tc_contains(o->err.head, o->err.head_len, rows[i][0]) ||
+            tc_grant_find(frame->grant, path))
             continue;
         return tc_format(tc_policy_is_default(frame->policy)
                              ? "a module is missing, and the modules in %s (%s) are not granted: "
