@@ -214,8 +214,8 @@ int tc_events_report(struct tc_cage *cage, int fd);
 int tc_process_start(struct tc_cage *cage);
 /* Completes and starts a prepared cage, and requests the prestarted process of the next call. */
 int tc_process_run(struct tc_cage *cage);
-/* For tc_cage_ops.outer: clones the process with `init` instead of the cage's own init config, but
- * with that config's root and report socket. tell() then sends PID 1 its init config over the
+/* For tc_cage_ops.outer: clones the process with `init` instead of the cage's init config, but
+ * with the root and report socket of the latter. tell() then sends PID 1 its init config over the
  * socket: 0, or -1 with errno. */
 int tc_process_clone_outer(struct tc_cage *cage, const struct tc_init_config *init,
                            int (*tell)(struct tc_process_cage *p, int report));

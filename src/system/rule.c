@@ -27,7 +27,7 @@ static const char *const generated[] = {
 };
 
 /* Directories outside /etc that a program needs to start, with data that packages' scripts
- * generate. Other directories of /var are a service's, or somebody's data. */
+ * generate. Other directories of /var hold the data of services and users. */
 static const char *const data[] = {
     "/var/lib/aspell",         "/var/lib/dictionaries-common",
     "/var/lib/emacsen-common", "/var/lib/ghc",

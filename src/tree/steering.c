@@ -506,7 +506,7 @@ static const char *below_item(const struct tc_trees *t, const struct tc_item *it
                                            : NULL;
 }
 
-/* One command that creates all of toolcage's own directories that are missing below the item. */
+/* One command that creates those of toolcage's directories that are missing below the item. */
 static char *create_own(const struct tc_cage *cage, const struct tc_item *item)
 {
     _autobuf_ struct tc_buf out = TC_BUF_INIT;

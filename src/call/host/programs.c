@@ -23,6 +23,7 @@
 #include "base/path.h"
 #include "call/host/search_path.h"
 #include "policy/backends.h"
+#include "policy/names/credentials.h"
 #include "policy/names/system_paths.h"
 #include "provenance/provenance.h"
 
@@ -169,16 +170,12 @@ static int add_entry(struct extension *x, const char *path, const char *from,
     return e->path && e->from && e->origin.key ? 0 : tc_fail_memory(err);
 }
 
-/* Files of an install prefix in which passwords for package indexes may stand. */
-static const char *const prefix_secrets[] = {"pip.conf",  ".condarc", "condarc",
-                                             "etc/npmrc", ".npmrc",   "etc/pip.conf"};
-
 static int hide_secrets(struct extension *x, const char *path, const char *from,
                         struct toolcage_error **err)
 {
     struct stat st;
-    for (size_t i = 0; i < TC_COUNT(prefix_secrets); i++) {
-        _autofree_ char *file = tc_path_join(from, prefix_secrets[i]);
+    for (const char *const *name = tc_prefix_credentials; *name; name++) {
+        _autofree_ char *file = tc_path_join(from, *name);
         if (!file)
             return tc_fail_memory(err);
         if (lstat(file, &st) < 0)
@@ -188,7 +185,7 @@ static int hide_secrets(struct extension *x, const char *path, const char *from,
             return tc_fail_memory(err);
         e->access = TC_ACCESS_DENY;
         e->built_in = true;
-        e->path = tc_path_join(path, prefix_secrets[i]);
+        e->path = tc_path_join(path, *name);
         e->origin.key = strdup("credentials");
         if (!e->path || !e->origin.key)
             return tc_fail_memory(err);

@@ -200,9 +200,13 @@ const char *const tc_home_programs[] = {
     NULL,
 };
 
-/* Below /etc and /var/lib. A package's file is the same on every host until somebody edits it;
- * these are the ones that are edited to name people, machines, networks and passwords. Programs
- * that need one of them cannot do their work in a cage. */
+const char *const tc_prefix_credentials[] = {
+    "pip.conf", ".condarc", "condarc", "etc/npmrc", ".npmrc", "etc/pip.conf", NULL,
+};
+
+/* Below /etc and /var/lib. A package's file is the same on every host until an administrator edits
+ * it. These files are edited to name people, machines, networks and passwords. Programs that need
+ * one of them cannot do their work in a cage. */
 static const char *const closed_system[] = {
     /* users, logins and their rights */
     "passwd*",

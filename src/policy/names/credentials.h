@@ -19,6 +19,10 @@ extern const char *const tc_home_open[];
 /* Directories below closed ones that contain only installed programs; ends with NULL. */
 extern const char *const tc_home_programs[];
 
+/* Files of a program's install prefix that may hold passwords for package indexes; ends with
+ * NULL. */
+extern const char *const tc_prefix_credentials[];
+
 /* May a path of /etc or /var/lib hold credentials, or name people, machines and networks? It is
  * then no part of what every cage shows, even if a package owns it. Text only. */
 bool tc_credential_system(const char *path);

@@ -257,7 +257,7 @@ static int mask_homes(struct tc_resolve *r)
     return rc;
 }
 
-/* Masks a directory of toolcage's own: a tool that could write there would change the grants of
+/* Masks one of toolcage's directories: a tool that could write there would change the grants of
  * later calls. Refuses a grant of a path in it. */
 static int mask_own(struct tc_resolve *r, const char *own, const char *why)
 {
