@@ -88,26 +88,14 @@ static bool add_sockets(struct tc_plan *plan, const struct tc_grant *grant)
     return true;
 }
 
-static bool granted(const struct tc_grant *grant, const char *path)
-{
-    for (size_t i = 0; i < grant->fs_count; i++)
-        if (grant->fs[i].access != TC_ACCESS_DENY && tc_path_within(grant->fs[i].path, path))
-            return true;
-    return false;
-}
-
-/* The tool's working directory: the requested one, or else the first of a list that the tool can
- * enter. */
 static bool add_directories(struct tc_plan *plan, const struct tc_grant *grant)
 {
-    if (grant->cwd)
-        return tc_strv_add(&plan->cwd, grant->cwd);
-    if (granted(grant, "/workspace") && !tc_strv_add(&plan->cwd, "/workspace"))
-        return false;
-    const char *own = grant->caller_cwd; /* every cage has a /tmp */
-    if (own && (granted(grant, own) || strcmp(own, "/tmp") == 0) && !tc_strv_add(&plan->cwd, own))
-        return false;
-    return tc_strv_add(&plan->cwd, "/");
+    const char *starts[3];
+    size_t count = tc_grant_starts(grant, starts);
+    for (size_t i = 0; i < count; i++)
+        if (!tc_strv_add(&plan->cwd, starts[i]))
+            return false;
+    return true;
 }
 
 static bool add_lists(struct tc_plan *plan, const struct tc_grant *grant)
@@ -173,7 +161,7 @@ static bool below_grant(const struct tc_grant *grant, const char *path)
     return false;
 }
 
-/* Refuses a denied name that may exist in the image: nothing hides names of the image's own root.
+/* Refuses a denied name that may exist in the image: nothing hides names of the image's root.
  * Names below a granted path are not refused, because they are hidden there. */
 int tc_image_denies(const struct tc_grant *grant, struct toolcage_error **err)
 {

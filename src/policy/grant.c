@@ -9,6 +9,7 @@
 
 #include "base/path.h"
 #include "policy/model.h"
+#include "policy/pathrule.h"
 #include "policy/resolve/resolve.h"
 
 /* `setup` and `setup_ready` are undigested because an fs entry represents the install. The digest
@@ -101,6 +102,24 @@ const struct tc_fs_entry *tc_grant_find(const struct tc_grant *grant, const char
             best = entry;
     }
     return best;
+}
+
+const struct tc_fs_entry *tc_grant_shows(const struct tc_grant *grant, const char *path)
+{
+    const struct tc_fs_entry *entry = tc_grant_find(grant, path);
+    return entry && entry->access != TC_ACCESS_DENY ? entry : NULL;
+}
+
+size_t tc_grant_starts(const struct tc_grant *grant, const char *ret[static 3])
+{
+    const char *own = grant->caller_cwd; /* every cage has a /tmp */
+    size_t count = 0;
+    if (!grant->cwd && tc_grant_shows(grant, TC_WORKSPACE))
+        ret[count++] = TC_WORKSPACE;
+    if (!grant->cwd && own && (tc_grant_shows(grant, own) || strcmp(own, "/tmp") == 0))
+        ret[count++] = own;
+    ret[count++] = grant->cwd ? grant->cwd : "/";
+    return count;
 }
 
 static int compare_fs(const void *a, const void *b)

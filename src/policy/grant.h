@@ -180,6 +180,11 @@ bool tc_grant_add(struct tc_grant *grant, const struct tc_fs_entry *entry);
 /* The most specific entry for a path as the tool sees it, or NULL where no entry grants it (system
  * directories have no entries). `denied` takes precedence; borrows. */
 const struct tc_fs_entry *tc_grant_find(const struct tc_grant *grant, const char *path);
+/* The same, and NULL where the entry denies the path. */
+const struct tc_fs_entry *tc_grant_shows(const struct tc_grant *grant, const char *path);
+/* The tool's working directory is the first of these that it can enter. Borrows; the number of
+ * them. */
+size_t tc_grant_starts(const struct tc_grant *grant, const char *ret[static 3]);
 
 /* The granted unix socket of exactly this path, or NULL; borrows. */
 const struct tc_fs_entry *tc_grant_socket(const struct tc_grant *grant, const char *path);

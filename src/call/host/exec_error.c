@@ -31,20 +31,11 @@ static void failed_done(struct failed *f)
     free(f->hint);
 }
 
-static const struct tc_fs_entry *shown_by(const struct tc_grant *grant, const char *path)
-{
-    const struct tc_fs_entry *e = path ? tc_grant_find(grant, path) : NULL;
-    return e && e->access != TC_ACCESS_DENY ? e : NULL;
-}
-
-/* Where the tool starts, as lowering a grant chooses it. */
 static const char *directory_of(const struct tc_grant *grant)
 {
-    if (grant->cwd)
-        return grant->cwd;
-    if (shown_by(grant, TC_WORKSPACE))
-        return TC_WORKSPACE;
-    return shown_by(grant, grant->caller_cwd) ? grant->caller_cwd : "/";
+    const char *starts[3];
+    (void)tc_grant_starts(grant, starts);
+    return starts[0];
 }
 
 /* Looks the command up. False: out of memory. */
@@ -67,7 +58,7 @@ static bool is_written(const struct failed *f)
 {
     _autoprovenance_ struct tc_provenance writers;
     const char *by = f->starts.by ? f->starts.by : f->path;
-    const struct tc_fs_entry *e = shown_by(f->frame->grant, by);
+    const struct tc_fs_entry *e = by ? tc_grant_shows(f->frame->grant, by) : NULL;
     _autofree_ char *host = e && e->from && tc_path_within(e->path, by)
                                 ? tc_format("%s%s", e->from, by + strlen(e->path))
                                 : strdup(by);
@@ -163,7 +154,7 @@ static char *hint_at_missing(struct failed *f)
     _autofree_ char *place = shown_as(grant, missing);
     if (place)
         return hint_at_place(f, place);
-    bool hidden = tc_system_path_private(missing) && !shown_by(grant, missing);
+    bool hidden = tc_system_path_private(missing) && !tc_grant_shows(grant, missing);
     _autofree_ char *clauses = hidden ? clause_of_private(f) : list_clauses(f);
     return clauses ? hint_at_grant(f, clauses) : hint_at_absent(f);
 }

@@ -62,13 +62,12 @@ static int decide_missing(const struct toolcage_policy *policy, const struct tc_
     return decide(v, false, full, said ? said->said[id] : 0, hint, reason, err);
 }
 
+/* The base of a relative path. */
 static const char *start_directory(const struct toolcage_policy *policy,
                                    const struct tc_grant *grant)
 {
-    if (grant->cwd)
-        return grant->cwd;
-    const struct tc_fs_entry *entry = tc_grant_find(grant, TC_WORKSPACE);
-    return entry && entry->access != TC_ACCESS_DENY ? TC_WORKSPACE : policy->dir;
+    const char *shown = tc_grant_shows(grant, TC_WORKSPACE) ? TC_WORKSPACE : policy->dir;
+    return grant->cwd ? grant->cwd : shown;
 }
 
 /* Paths that need no entry: system directories, private storage, the cage's own /proc and /dev. */

@@ -69,11 +69,9 @@ static const char *start_directory(const struct tc_resolve *r, const struct tc_a
         return said;
     if (r->grant->cwd)
         return r->grant->cwd;
-    const struct tc_fs_entry *entry = tc_grant_find(r->grant, TC_WORKSPACE);
-    if (entry && entry->access != TC_ACCESS_DENY)
+    if (tc_grant_shows(r->grant, TC_WORKSPACE))
         return TC_WORKSPACE;
-    entry = r->facts->cwd ? tc_grant_find(r->grant, r->facts->cwd) : NULL;
-    if (entry && entry->access != TC_ACCESS_DENY)
+    if (r->facts->cwd && tc_grant_shows(r->grant, r->facts->cwd))
         return r->facts->cwd;
     return bound_to_workspace(argument) ? TC_WORKSPACE : "/";
 }
