@@ -60,25 +60,29 @@ static bool all_strict(const struct tc_spec *tool)
     return true;
 }
 
+/* The schema is the member `key`. The closing brace is the caller's. */
+static void add_function(struct tc_buf *out, const struct tc_spec *tool, const char *key)
+{
+    tc_buf_addc(out, '{');
+    tc_json_member(out, "name", tool->name);
+    tc_json_member(out, "description", tool->description ? tool->description : "");
+    tc_json_key(out, key);
+    add_schema(out, tool, false);
+}
+
+/* OpenAI and Anthropic reject composed schemas at the top level. */
 static void add_openai(const struct toolcage_policy *policy, const struct tc_spec *tool,
                        struct tc_buf *out)
 {
-    tc_buf_adds(out, "{\"type\":\"function\",\"function\":{");
-    tc_json_member(out, "name", tool->name);
-    tc_json_member(out, "description", tool->description ? tool->description : "");
-    tc_json_key(out, "parameters");
-    add_schema(out, tool, false); /* the API rejects composed schemas at this level */
+    tc_buf_adds(out, "{\"type\":\"function\",\"function\":");
+    add_function(out, tool, "parameters");
     tc_buf_adds(out, all_strict(tool) ? ",\"strict\":true}}" : "}}");
 }
 
 static void add_anthropic(const struct toolcage_policy *policy, const struct tc_spec *tool,
                           struct tc_buf *out)
 {
-    tc_buf_addc(out, '{');
-    tc_json_member(out, "name", tool->name);
-    tc_json_member(out, "description", tool->description ? tool->description : "");
-    tc_json_key(out, "input_schema");
-    add_schema(out, tool, false); /* the API rejects composed schemas at this level */
+    add_function(out, tool, "input_schema");
     tc_buf_addc(out, '}');
 }
 
