@@ -60,6 +60,7 @@ int tc_call_resolve(struct toolcage_call *call, bool explain, const char *suppos
                                  .terminal = call->rows > 0,
                                  .open = true};
     r = tc_policy_resolve(call->policy, &request, &here.facts, ret, err);
+    ret->umask = explain ? 0 : tc_caller_umask();
     if (r == 0)
         r = tc_programs_extend(call->policy, &here.facts, ret, err);
     if (r == 0 && !call->installs)

@@ -19,7 +19,6 @@ struct tc_facts {
     const char *cwd;       /* the caller's working directory: clean, absolute */
     const char *home;      /* the caller's home directory, or NULL */
     const char *workspace; /* host path of /workspace; NULL: cwd */
-    int64_t umask;         /* the caller's */
     /* toolcage's own directories, masked in every grant; may be NULL */
     const char *state, *config, *images;
     struct {

@@ -32,8 +32,7 @@ static int working_directory(char **ret, struct toolcage_error **err)
     return 0;
 }
 
-/* The calling thread's umask, from /proc: umask() would change it for the host's other threads. */
-static int64_t read_umask(void)
+int64_t tc_caller_umask(void)
 {
     enum { STRICT = 077 }; /* without /proc */
     unsigned mask = STRICT;
@@ -100,7 +99,6 @@ int tc_surroundings_begin(struct tc_surroundings *ret, struct toolcage_error **e
         !tc_own_directory("XDG_DATA_HOME", ret->home, ".local/share/toolcage", &ret->images))
         return tc_fail_memory(err);
     ret->facts = (struct tc_facts){.cwd = ret->cwd,
-                                   .umask = read_umask(),
                                    .home = ret->home,
                                    .state = ret->state,
                                    .config = ret->config,

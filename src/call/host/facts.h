@@ -23,6 +23,8 @@ int tc_surroundings_begin(struct tc_surroundings *ret, struct toolcage_error **e
 /* All facts at once. */
 int tc_surroundings_gather(struct tc_surroundings *ret, struct toolcage_error **err);
 void tc_surroundings_done(struct tc_surroundings *s);
+/* The calling thread's umask, from /proc: umask() would change it for the host's other threads. */
+int64_t tc_caller_umask(void);
 #define _autosurroundings_ _auto_(tc_surroundings_done)
 
 /* Reads and compiles a policy file. */

@@ -238,9 +238,8 @@ static int show_part(struct extension *x, const struct tc_manager *m, struct too
 }
 
 /* What the manager of the program lets it read, and its caches. */
-static int add_manager(struct extension *x, const char *file, struct toolcage_error **err)
+static int add_manager(struct extension *x, const struct tc_manager *m, struct toolcage_error **err)
 {
-    const struct tc_manager *m = tc_manager_of(x->facts, file);
     int r = m && m->variable ? show_part(x, m, err) : 0;
     const char *equals = m && m->cache ? strchr(m->cache, '=') : NULL;
     _autofree_ char *name = equals ? strndup(m->cache, (size_t)(equals - m->cache)) : NULL;
@@ -333,10 +332,10 @@ static int add_to_path(struct extension *x, const char *file, struct toolcage_er
     return fine ? 0 : tc_fail_memory(err);
 }
 
-static int add_program(struct extension *x, const char *file, const struct leads *l,
-                       struct toolcage_error **err)
+static int add_program(struct extension *x, const char *file, const struct tc_manager *m,
+                       const struct leads *l, struct toolcage_error **err)
 {
-    int r = add_manager(x, file, err);
+    int r = add_manager(x, m, err);
     if (r < 0 || (is_searched(file) && tc_program_is_shown(l->real)))
         return r;
     r = add_prefix(x, file, err);
@@ -399,7 +398,8 @@ static int add_named(struct extension *x, const char *path, const char *name,
         return r;
     if (shipped && is_written(x, file, &l))
         return 0;
-    return is_written(x, file, &l) ? fail_writable(name, file, err) : add_program(x, file, &l, err);
+    return is_written(x, file, &l) ? fail_writable(name, file, err)
+                                   : add_program(x, file, tc_manager_of(x->facts, file), &l, err);
 }
 
 /* A program that a tool may have written adds no grants. If the cage would not show all of it,
@@ -430,7 +430,8 @@ static int add_command(struct extension *x, const char *path, struct toolcage_er
     if (!name[0] || strchr(name, '/'))
         return 0;
     _autofree_ char *file = tc_program_find(path, name);
-    if (!file || (is_searched(file) && !tc_manager_of(x->facts, file)))
+    const struct tc_manager *m = file ? tc_manager_of(x->facts, file) : NULL;
+    if (!file || (is_searched(file) && !m))
         return 0;
     _auto_(leads_done) struct leads l = {0};
     int r = look_at_program(file, &l, err);
@@ -438,7 +439,7 @@ static int add_command(struct extension *x, const char *path, struct toolcage_er
         return r; /* tc_search_path_follow() adds its directory */
     if (is_written(x, file, &l) && !tc_provenance_knows(file, l.digest))
         return add_written(x, name, file, &l, err);
-    r = add_program(x, file, &l, err);
+    r = add_program(x, file, m, &l, err);
     /* from this call on a tool may have chosen it, unless it still resolves there */
     if (r == 0 && tc_grant_tool_writes(x->grant, file) &&
         !tc_provenance_note(&(struct tc_strv){0}, file, l.digest))

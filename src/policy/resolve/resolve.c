@@ -224,7 +224,6 @@ static int take_words(struct tc_resolve *r)
         fine = fine && (grant->tier = strdup(tier->tier));
     if (r->facts->cwd)
         fine = fine && (grant->caller_cwd = strdup(r->facts->cwd));
-    grant->umask = r->facts->umask;
     grant->workspace = mode ? (enum tc_workspace_mode)mode->workspace : TC_WORKSPACE_BIND;
     grant->commit = mode ? (enum tc_commit)mode->commit : TC_COMMIT_SUCCESS;
     grant->without = without ? without->without : 0;
