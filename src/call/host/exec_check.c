@@ -21,7 +21,7 @@
 #include "call/host/programs.h"
 #include "policy/names/system_paths.h"
 
-enum { HOPS_MAX = 40, HEAD_BYTES = 256, ELF_HEADERS_MAX = 64 };
+enum { HOPS_MAX = 40, HEAD_BYTES = 512, ELF_HEADERS_MAX = 64 };
 
 struct walk {
     const struct tc_shown_path *shown;
@@ -66,10 +66,13 @@ static bool leads(const struct walk *w, const char *path)
 
 /* ---- interpreters ---- */
 
-static char *read_script(const char *head)
+static char *read_script(struct tc_exec_check *ret, const char *head)
 {
-    const char *at = head + 2 + strspn(head + 2, " \t");
+    const char *at = head + 2 + strspn(head + 2, " \t"), *end = strchr(head, '\n');
     size_t length = strcspn(at, " \t\n"); /* a carriage return is part of the name */
+    if (ret->files.count == 1)
+        ret->windows_ends = end && end[-1] == '\r';
+    ret->relative = *at && *at != '\n' && *at != '/';
     return at[0] == '/' ? strndup(at, length) : NULL;
 }
 
@@ -96,8 +99,8 @@ static char *read_elf(int fd, const unsigned char *head)
     return NULL;
 }
 
-/* The interpreter of a file, NULL: none. Owned. */
-static char *interpreter_of(const char *host)
+/* The interpreter of the last file, NULL: none. Owned. */
+static char *interpreter_of(struct tc_exec_check *ret, const char *host)
 {
     char head[HEAD_BYTES + 1] = "";
     struct stat st;
@@ -105,7 +108,7 @@ static char *interpreter_of(const char *host)
     ssize_t n =
         fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? pread(fd, head, HEAD_BYTES, 0) : -1;
     if (n > 2 && head[0] == '#' && head[1] == '!')
-        return read_script(head);
+        return read_script(ret, head);
     if (n >= (ssize_t)sizeof(Elf64_Ehdr) && memcmp(head, ELFMAG, SELFMAG) == 0)
         return read_elf(fd, (const unsigned char *)head);
     return NULL;
@@ -229,7 +232,7 @@ static enum step hop(struct walk *w)
         return STEP_ON; /* a link pointed to another path */
     if (!tc_strv_add(&w->ret->files, host))
         return STEP_MEMORY;
-    _autofree_ char *next = interpreter_of(host);
+    _autofree_ char *next = interpreter_of(w->ret, host);
     if (!next)
         return STEP_END;
     return go_on(w, tc_path_absolute("/", next), true) ? STEP_ON : STEP_MEMORY;

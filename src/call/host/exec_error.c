@@ -179,9 +179,7 @@ static bool explain_line_ends(struct failed *f)
 /* "#!sh": the kernel looks for it in the working directory. */
 static bool explain_relative(struct failed *f)
 {
-    const struct tc_strv *files = &f->starts.files;
-    if (f->starts.missing || !files->count ||
-        !tc_script_is_relative(files->items[files->count - 1]))
+    if (f->starts.missing || !f->starts.relative)
         return false;
     f->message = tc_format("%s names its interpreter by a relative path", f->command);
     f->hint = strdup("write the whole path in its first line, as in #!/bin/sh");
@@ -274,8 +272,7 @@ char *tc_exec_note(const struct tc_result_frame *frame, int64_t exit_code)
     if ((exit_code != 2 && exit_code != 126 && exit_code != 127) || !reads_host(grant))
         return NULL;
     _auto_(failed_done) struct failed f = {.frame = frame, .command = grant->argv.items[0]};
-    if (!look_up(&f, NULL) || !f.starts.files.count ||
-        !tc_script_has_windows_ends(f.starts.files.items[0]))
+    if (!look_up(&f, NULL) || !f.starts.windows_ends)
         return NULL;
     _autofree_ char *word = tc_shell_quote(f.command);
     return word ? tc_format("%s has Windows line ends, so its first line names another program; "

@@ -26,9 +26,4 @@ char *tc_command_name_hint(const struct tc_grant *grant, bool is_default, const 
  * texts are owned; *ret_hint may stay NULL. NULL: the reason is unknown, or out of memory. */
 char *tc_file_fault(const char *host, const char *name, int errnum, char **ret_hint);
 
-/* Does the script's first line end with a carriage return? */
-bool tc_script_has_windows_ends(const char *host);
-/* Does it name its interpreter by a relative path? */
-bool tc_script_is_relative(const char *host);
-
 #endif

@@ -139,25 +139,6 @@ static bool read_file(const char *host, struct file *ret)
     return n >= 0 || !S_ISREG(ret->st.st_mode) || !(ret->st.st_mode & 0111);
 }
 
-bool tc_script_has_windows_ends(const char *host)
-{
-    struct file file = {.name = ""};
-    if (!read_file(host, &file) || !begins(&file, "#!", 2))
-        return false;
-    const unsigned char *end = memchr(file.head, '\n', file.length);
-    return end && end[-1] == '\r';
-}
-
-bool tc_script_is_relative(const char *host)
-{
-    struct file file = {.name = ""};
-    if (!read_file(host, &file) || !begins(&file, "#!", 2))
-        return false;
-    const char *at = (const char *)file.head + 2;
-    at += strspn(at, " \t");
-    return *at != '/' && *at != '\n' && *at;
-}
-
 char *tc_file_fault(const char *host, const char *name, int errnum, char **ret_hint)
 {
     _autofree_ char *word = tc_shell_quote(name);

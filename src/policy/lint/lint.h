@@ -30,6 +30,8 @@ struct tc_exec_check {
     char *by;             /* the link or script that refers to it; NULL: it is the command itself */
     bool interpreter;     /* `by` is a script or ELF file that names its interpreter */
     bool link;            /* the file itself is a link, not only one of its directories */
+    bool relative;        /* the last file is a script with a relative path of its interpreter */
+    bool windows_ends;    /* the program is a script whose first line ends with "\r" */
     struct tc_strv
         grant; /* paths that would grant it (prefixes or files); empty: the file does not exist */
 };
