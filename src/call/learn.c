@@ -12,7 +12,7 @@
 #include <time.h>
 
 #include "base/path.h"
-#include "call/host/exec_check.h"
+#include "call/exec/exec_check.h"
 #include "call/host/programs.h"
 #include "policy/learn/learn.h"
 #include "policy/names/credentials.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "call/host/exec_check.h"
+#include "call/exec/exec_check.h"
 #include "call/host/facts.h"
 #include "call/host/programs.h"
 #include "plan/backend.h"

@@ -10,8 +10,8 @@
 
 #include "base/display.h"
 #include "base/path.h"
-#include "call/host/exec_check.h"
-#include "call/host/exec_error.h"
+#include "call/exec/exec_check.h"
+#include "call/exec/exec_error.h"
 #include "policy/names/syscall_names.h"
 
 /* ---- the policy rule of each refusal ---- */

@@ -2,7 +2,7 @@
  * Copyright The toolcage authors
  *
  * What a program needs to start: links, interpreters, and what of them a cage shows. */
-#include "call/host/exec_check.h"
+#include "call/exec/exec_check.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -13,7 +13,7 @@
 
 #include "base/display.h"
 #include "base/path.h"
-#include "call/host/exec_error.h"
+#include "call/exec/exec_error.h"
 
 enum { HEAD_BYTES = 512 };
 

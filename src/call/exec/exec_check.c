@@ -7,7 +7,7 @@
  * granted directory points to a path of the cage and not of the host; then the interpreter of
  * the file found. Only granted files are opened, and never one that could block: a FIFO, a
  * device. */
-#include "call/host/exec_check.h"
+#include "call/exec/exec_check.h"
 
 #include <elf.h>
 #include <fcntl.h>

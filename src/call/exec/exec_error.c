@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors */
-#include "call/host/exec_error.h"
+#include "call/exec/exec_error.h"
 
 #include <string.h>
 
 #include "base/display.h"
 #include "base/path.h"
-#include "call/host/exec_check.h"
+#include "call/exec/exec_check.h"
 #include "call/host/facts.h"
 #include "policy/names/system_paths.h"
 #include "policy/pathrule.h"

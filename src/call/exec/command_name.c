@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/fd.h"
-#include "call/host/exec_error.h"
+#include "call/exec/exec_error.h"
 #include "call/host/search_path.h"
 #include "text/near.h"
 
