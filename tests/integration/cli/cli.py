@@ -114,6 +114,19 @@ class Place:
         os.close(ours)
         return seen.replace(b"\r\n", b"\n")
 
+    def shell(self, line, *args):
+        """The process of a shell's line, in which "$@" is the command."""
+        return subprocess.run(
+            ["sh", "-c", line, "sh", *self.argv(*args)],
+            cwd=self.project,
+            env=self.environ,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
+        )
+
     def run(self, *args, cwd=None, env=None, stdin=b"", timeout=60):
         process = self.popen(
             *args, cwd=cwd, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE

@@ -41,15 +41,7 @@ def of_exec(place):
     ]:
         answer = place.run("exec", *args, *search, stdin=text)
         check((answer.code, answer.out) == found, f"{name}: the input is searched", answer)
-    closed = subprocess.run(
-        ["sh", "-c", '"$@" <&-', "sh", *place.argv("exec", *search)],
-        cwd=place.project,
-        env=place.environ,
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=False,
-    )
+    closed = place.shell('"$@" <&-', "exec", *search)
     check(closed.stdout == FOUND, "a closed input: the directory is searched", closed)
     with open(place.write("given", "a needle\n"), encoding="utf-8") as file:
         process = place.popen("exec", *search, stdin=file, stdout=subprocess.PIPE)

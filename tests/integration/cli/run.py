@@ -235,57 +235,22 @@ def streams(place):
     check(answer.out == "b c,here\n", "variables", answer)
     answer = place.run("exec", "--", "sh", "-c", 'echo "$1"', "sh", "--json")
     check(answer.out == "--json\n", "options after the command are its own", answer)
-    pipeline = subprocess.run(
-        [
-            "sh",
-            "-c",
-            'timeout 20 "$@" | head -1; exit 0',
-            "sh",
-            *place.argv("exec", "--output", "16MiB", "yes"),
-        ],
-        cwd=place.project,
-        env=place.environ,
-        capture_output=True,
-        timeout=30,
-        check=False,
-    )
+    pipeline = place.shell('timeout 20 "$@" | head -1; exit 0', "exec", "--output", "16MiB", "yes")
     check(
-        pipeline.stdout == b"y\n" and not pipeline.stderr,
+        pipeline.stdout == "y\n" and not pipeline.stderr,
         "a reader that goes away ends the call in silence",
         pipeline,
     )
-    closed = subprocess.run(
-        ["sh", "-c", '"$@" <&- >&- 2>&-', "sh", *place.argv("exec", "true")],
-        cwd=place.project,
-        env=place.environ,
-        timeout=30,
-        check=False,
-    )
+    closed = place.shell('"$@" <&- >&- 2>&-', "exec", "true")
     check(closed.returncode == 0, "closed standard descriptors", closed)
     for args, code in [(("true",), 0), (("--json", "true"), 125), (("echo", "x"), 125)]:
-        lost = subprocess.run(
-            ["sh", "-c", '"$@" >&-', "sh", *place.argv("exec", *args)],
-            cwd=place.project,
-            env=place.environ,
-            stderr=subprocess.PIPE,
-            text=True,
-            timeout=30,
-            check=False,
-        )
+        lost = place.shell('"$@" >&-', "exec", *args)
         check(
             lost.returncode == code and ("standard output: it is closed" in lost.stderr) == (code != 0),
             f"{args}: output that a closed standard output loses is an error",
             lost,
         )
-    full = subprocess.run(
-        ["sh", "-c", '"$@" >/dev/full', "sh", *place.argv("exec", "echo", "x")],
-        cwd=place.project,
-        env=place.environ,
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=False,
-    )
+    full = place.shell('"$@" >/dev/full', "exec", "echo", "x")
     check(full.returncode == 125 and "No space left" in full.stderr, "standard output that is full", full)
 
 
