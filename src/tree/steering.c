@@ -332,8 +332,7 @@ static int search(struct scan *s, int fd, const char *prefix);
 /* A bare repository keeps config and hooks next to HEAD, and git discovers it automatically. */
 static int inspect_bare(struct scan *s, int dirfd, const char *name, const char *prefix)
 {
-    if (strcmp(name, "refs") != 0 || strcmp(tc_path_base(prefix), ".git") == 0 ||
-        !tc_steers_bare(dirfd))
+    if (strcmp(name, "refs") != 0 || is_git(s->item, prefix) || !tc_steers_bare(dirfd))
         return 0;
     int rc = pin(s, prefix, "objects/.") < 0 || pin(s, prefix, "refs/.") < 0 ? -1 : 0;
     for (const struct tc_bare *b = tc_bare; rc == 0 && b->name; b++) {

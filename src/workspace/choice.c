@@ -208,7 +208,8 @@ size_t tc_cache_entry(const struct tc_cage *cage, const struct tc_item *item,
     found.relative = e->relative;
     found.mode = e->st->stx_mode;
     size_t cache = row ? (size_t)row->cache : choice ? 0 : tc_cache_of(&cage->plan->caches, &found);
-    if (S_ISREG(found.mode) && held == tc_commit_steering && tc_trusted_index(e->relative))
+    if (S_ISREG(found.mode) && held == tc_commit_steering && tc_trusted_index(e->relative) &&
+        tc_item_steers(item, e->relative) == TC_STEERS_WRITTEN)
         return strlen(e->relative); /* not needed: git rebuilds it */
     bool apart = item->name || held == tc_commit_conflict || held == tc_commit_steering;
     return !cache || apart || tc_steers_place(item, e->dirfd, e->relative, found.mode) ? 0 : cache;

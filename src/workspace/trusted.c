@@ -134,7 +134,7 @@ bool tc_trusted_check(struct tc_trusted *t, const struct tc_walk_entry *e)
 
 bool tc_trusted_index(const char *relative)
 {
-    return tc_endswith(relative, ".git/index");
+    return strcmp(tc_path_base(relative), "index") == 0;
 }
 
 bool tc_trusted_holds(const char *relative)

@@ -30,7 +30,7 @@ struct tc_trusted {
  * large, and anything but regular files. */
 bool tc_trusted_check(struct tc_trusted *t, const struct tc_walk_entry *e);
 
-/* Is it the index of a repository with a work tree? */
+/* Is a file with this name, one that git trusts (TC_STEERS_WRITTEN), the index of a work tree? */
 bool tc_trusted_index(const char *relative);
 
 /* Does a file of this name hold objects that other objects may need? */

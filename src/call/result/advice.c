@@ -69,6 +69,7 @@ void tc_result_advise(const struct tc_result_frame *frame, struct tc_outcome *o)
     if (o->status != TOOLCAGE_STATUS_FAILED || o->note || !frame->policy)
         return;
     char *text = advise_writable(frame, o);
+    text = text ? text : tc_result_advise_repository(frame, o);
     text = text ? text : advise_modules(frame, o);
     text = text ? text : advise_variables(frame);
     if (text)

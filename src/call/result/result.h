@@ -58,6 +58,11 @@ bool tc_result_place_connect(const struct tc_result_frame *frame, struct tc_deni
  */
 void tc_result_advise(const struct tc_result_frame *frame, struct tc_outcome *outcome);
 
+/* repository.c: which git repository the tool did not see, and how to grant it. Owned; NULL: its
+ * output does not complain, or there is none. */
+char *tc_result_advise_repository(const struct tc_result_frame *frame,
+                                  const struct tc_outcome *outcome);
+
 /* message.c: the text for a model. Owned; NULL when out of memory. */
 char *tc_result_write_message(const struct tc_result_frame *frame,
                               const struct toolcage_result *result);

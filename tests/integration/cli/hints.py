@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import socket
+import subprocess
 
 from cli import Place, check, expect, finish
 from tap import skip
@@ -14,6 +15,7 @@ PYTHON = "/usr/bin/python3"
 # what Node, Go and Rust ask for, and the C library before each look-up of a user
 STREAM = "socket.SOCK_STREAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK"
 OWN_SOCKET = f"import socket; socket.socket(socket.AF_UNIX, {STREAM})"
+GIT = "git -c user.name=a -c user.email=a@example.com"
 LOOK_UP = "import pwd\ntry: pwd.getpwnam('no-such-user')\nexcept KeyError: raise SystemExit(3)"
 CONNECT = "import socket, sys; socket.create_connection((sys.argv[1], int(sys.argv[2])), 3).recv(9)"
 
@@ -310,6 +312,49 @@ def ends(place):
     )
 
 
+def repositories(place):
+    """git in a part of a repository, and in a work tree of another."""
+    if not shutil.which("git"):
+        skip("git finds no repository", "git is not installed")
+        return
+    main, tree, forged = (os.path.join(place.project, name) for name in ("main", "tree", "forged"))
+    part = os.path.join(main, "src", "deep")
+    script = (
+        f"git init -q -b main main && mkdir -p {part} forged && cd main && {GIT} commit -q --allow-empty -m 1"
+        f" && git worktree add -q {tree} -b tree"
+        f" && echo 'gitdir: {main}/.git/worktrees/tree' > {forged}/.git"
+    )
+    user = place.argv()[:-1]  # whom the program runs as
+    subprocess.run([*user, "sh", "-c", script], cwd=place.project, env=place.environ, check=True)
+    for option, words, cwd in (("--read", [], part), ("--workspace", ["--workspace", part], None)):
+        answer = place.run("exec", *words, "git", "status", cwd=cwd)
+        check(
+            f"the repository is in {main}, which is not granted: {option} {main}\n" in answer.err,
+            f"the repository above the workspace is named with {option}",
+            answer,
+        )
+        answer = place.run("exec", option, main, "git", "status", cwd=cwd)
+        check(answer.code == 0, f"{option} shows it", answer)
+    answer = place.run("exec", "git", "status", cwd=tree)
+    check(
+        f"belongs to the repository {main}/.git, which is not granted: --write {main}/.git\n" in answer.err,
+        "the repository of a linked work tree is named",
+        answer,
+    )
+    options = ["--write", ".", "--write", f"{main}/.git"]
+    script = f"echo 1 > a; git add a; {GIT} commit -qm 2 && git status --short"
+    answer = place.run("exec", *options, "sh", "-c", script, cwd=tree)
+    check(answer.code == 0 and not answer.out and "steers" not in answer.err, "a commit works in it", answer)
+    answer = place.run("exec", *options, "sh", "-c", f"echo x > {main}/.git/worktrees/tree/gitdir", cwd=tree)
+    check(answer.code != 0, "its link to the repository is read-only", answer)
+    answer = place.run("exec", "git", "status", cwd=forged)
+    check(
+        answer.code == 128 and "granted" not in answer.err,
+        "a file that a tool could have written names no repository",
+        answer,
+    )
+
+
 def servers(place):
     """A tool's own server is no denial, whether its port is open at once or later."""
     wait = "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do curl -s -o /dev/null localhost:%d && exit 3; sleep 0.3; done; exit 4"
@@ -322,6 +367,18 @@ def servers(place):
 
 
 with Place() as here:
-    for part in (sockets, tracing, terminals, hosts, private, edits, paths, files, ends, servers):
+    for part in (
+        sockets,
+        tracing,
+        terminals,
+        hosts,
+        private,
+        edits,
+        paths,
+        files,
+        ends,
+        repositories,
+        servers,
+    ):
         part(here)
 finish()
