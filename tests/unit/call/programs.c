@@ -43,48 +43,60 @@ static void put(const char *name, const char *text, mode_t mode)
     assert_int_equal(chmod(path, mode), 0);
 }
 
+static const char *const scripts[] = {".pyenv/shims/python3",
+                                      ".pyenv/shims/ghost",
+                                      ".pyenv/versions/3.11.7/bin/python3",
+                                      ".nvm/versions/node/v20/bin/node",
+                                      ".nvm/versions/node/v20/lib/npm/npx-cli.js",
+                                      ".local/bin/tool",
+                                      "bin/own",
+                                      ".cargo/bin/rg",
+                                      ".cargo/bin/rustup",
+                                      ".docker/bin/docker",
+                                      ".local/bin/uv",
+                                      ".local/share/uv/python/cpython/bin/python3",
+                                      "miniconda3/bin/conda",
+                                      ".sdkman/candidates/maven/3/bin/mvn",
+                                      ".sdkman/candidates/java/21/bin/java",
+                                      ".asdf/installs/lua/5.3/bin/lua",
+                                      ".asdf/installs/lua/5.4/bin/lua"};
+
+static const struct {
+    const char *name, *text;
+    mode_t mode;
+} files[] = {
+    {".pyenv/version", "2.7\n3.11.7\n", 0644},
+    {"proj/.venv/pyvenv.cfg", "version = 3.11\n", 0644},
+    {"proj/.venv/bin/activate", "", 0644},
+    {"kept/.venv/pyvenv.cfg", "version = 3.11\n", 0644},
+    {"kept/.venv/bin/activate", "", 0644},
+    {".cargo/credentials.toml", "secret", 0600},
+    {".rustup/settings.toml", "", 0644},
+    {"far/rustup/settings.toml", "", 0644},
+    {"miniconda3/.condarc", "secret", 0644},
+    {"miniconda3/pip.conf", "secret", 0644},
+    {".asdf/shims/lua", "#!/bin/sh\n# asdf-plugin: lua 5.3\n# asdf-plugin: lua 5.4\n", 0755},
+    {".asdf/shims/bad", "#!/bin/sh\n# asdf-plugin: .. ../../bin\n", 0755},
+    {".tool-versions", "ruby 3\nlua 5.4\n", 0644}};
+
+static const char *const links[][2] = {
+    {"../lib/npm/npx-cli.js", ".nvm/versions/node/v20/bin/npx"},
+    {"../../../.pyenv/versions/3.11.7/bin/python3", "proj/.venv/bin/python"},
+    {"../../../.pyenv/versions/3.11.7/bin/python3", "kept/.venv/bin/python"},
+    {"rustup", ".cargo/bin/cargo"},
+    {"21", ".sdkman/candidates/java/current"},
+    {"3", ".sdkman/candidates/maven/current"}};
+
 static int make_home(void **state)
 {
     assert_non_null(mkdtemp(home));
-    put(".pyenv/shims/python3", "#!/bin/sh\n", 0755);
-    put(".pyenv/shims/ghost", "#!/bin/sh\n", 0755);
-    put(".pyenv/version", "2.7\n3.11.7\n", 0644);
-    put(".pyenv/versions/3.11.7/bin/python3", "#!/bin/sh\n", 0755);
-    put(".nvm/versions/node/v20/bin/node", "#!/bin/sh\n", 0755);
-    put(".nvm/versions/node/v20/lib/npm/npx-cli.js", "#!/bin/sh\n", 0755);
-    assert_int_equal(symlink("../lib/npm/npx-cli.js", at(".nvm/versions/node/v20/bin/npx")), 0);
-    put("proj/.venv/pyvenv.cfg", "version = 3.11\n", 0644);
-    put("proj/.venv/bin/activate", "", 0644);
-    assert_int_equal(symlink(at(".pyenv/versions/3.11.7/bin/python3"), at("proj/.venv/bin/python")),
-                     0);
-    put("kept/.venv/pyvenv.cfg", "version = 3.11\n", 0644);
-    put("kept/.venv/bin/activate", "", 0644);
-    assert_int_equal(symlink(at(".pyenv/versions/3.11.7/bin/python3"), at("kept/.venv/bin/python")),
-                     0);
-    put(".local/bin/tool", "#!/bin/sh\n", 0755);
-    put("bin/own", "#!/bin/sh\n", 0755);
-    put(".cargo/bin/rg", "#!/bin/sh\n", 0755);
-    put(".cargo/credentials.toml", "secret", 0600);
-    put(".docker/bin/docker", "#!/bin/sh\n", 0755);
-    put(".cargo/bin/rustup", "#!/bin/sh\n", 0755);
-    assert_int_equal(symlink("rustup", at(".cargo/bin/cargo")), 0);
+    for (size_t i = 0; i < TC_COUNT(scripts); i++)
+        put(scripts[i], "#!/bin/sh\n", 0755);
+    for (size_t i = 0; i < TC_COUNT(files); i++)
+        put(files[i].name, files[i].text, files[i].mode);
+    for (size_t i = 0; i < TC_COUNT(links); i++)
+        assert_int_equal(symlink(links[i][0], at(links[i][1])), 0);
     assert_int_equal(link(at(".cargo/bin/rustup"), at(".cargo/bin/rustc")), 0);
-    put(".rustup/settings.toml", "", 0644);
-    put("far/rustup/settings.toml", "", 0644);
-    put(".local/bin/uv", "#!/bin/sh\n", 0755);
-    put(".local/share/uv/python/cpython/bin/python3", "#!/bin/sh\n", 0755);
-    put("miniconda3/bin/conda", "#!/bin/sh\n", 0755);
-    put("miniconda3/.condarc", "secret", 0644);
-    put("miniconda3/pip.conf", "secret", 0644);
-    put(".sdkman/candidates/maven/3/bin/mvn", "#!/bin/sh\n", 0755);
-    put(".sdkman/candidates/java/21/bin/java", "#!/bin/sh\n", 0755);
-    assert_int_equal(symlink("21", at(".sdkman/candidates/java/current")), 0);
-    assert_int_equal(symlink("3", at(".sdkman/candidates/maven/current")), 0);
-    put(".asdf/shims/lua", "#!/bin/sh\n# asdf-plugin: lua 5.3\n# asdf-plugin: lua 5.4\n", 0755);
-    put(".asdf/shims/bad", "#!/bin/sh\n# asdf-plugin: .. ../../bin\n", 0755);
-    put(".asdf/installs/lua/5.3/bin/lua", "#!/bin/sh\n", 0755);
-    put(".asdf/installs/lua/5.4/bin/lua", "#!/bin/sh\n", 0755);
-    put(".tool-versions", "ruby 3\nlua 5.4\n", 0644);
     return 0;
 }
 
@@ -143,46 +155,6 @@ static void expect_granted(const struct tc_grant *g, const char *path)
     fail_msg("%s is not granted", path);
 }
 
-static void prefixes_are_granted(void **state)
-{
-    static const struct {
-        const char *path, *program, *granted, *bin;
-    } rows[] = {
-        {".pyenv/shims", "python3", ".pyenv/versions/3.11.7", ".pyenv/versions/3.11.7/bin"},
-        {".nvm/versions/node/v20/bin", "node", ".nvm/versions/node/v20",
-         ".nvm/versions/node/v20/bin"},
-        {".nvm/versions/node/v20/bin", "npx", ".nvm/versions/node/v20",
-         ".nvm/versions/node/v20/bin"},
-        {"bin", "own", "bin/own", "bin"},
-        {".local/bin", "tool", ".local/bin/tool", ".local/bin"},
-    };
-    for (size_t i = 0; i < TC_COUNT(rows); i++) {
-        for (int as_command = 0; as_command < 2; as_command++) {
-            struct trial t = {0};
-            extend(&t, at(rows[i].path), rows[i].program, as_command);
-            if (t.r)
-                fail_msg("%s", tc_error_report(t.err));
-            expect_granted(&t.grant, at(rows[i].granted));
-            assert_int_equal(count_granted(&t.grant), 1);
-            _autofree_ char *path = tc_format("PATH=%s:/usr/bin:/bin", at(rows[i].bin));
-            assert_true(tc_strv_has(&t.grant.env, path));
-            assert_true(t.grant.clauses); /* masks, clauses and order are those of all entries */
-            done(&t);
-        }
-    }
-}
-
-static void venv_brings_its_base(void **state)
-{
-    struct trial t = {0};
-    extend(&t, at("proj/.venv/bin"), "python", true);
-    assert_int_equal(t.r, 0);
-    expect_granted(&t.grant, at("proj/.venv"));
-    expect_granted(&t.grant, at(".pyenv/versions/3.11.7"));
-    assert_int_equal(count_granted(&t.grant), 2);
-    done(&t);
-}
-
 static void system_programs_change_nothing(void **state)
 {
     struct trial t = {0};
@@ -210,19 +182,6 @@ static void missing_program_is_named(void **state)
     done(&t);
 }
 
-static void credentials_stay_masked(void **state)
-{
-    struct trial t = {0};
-    extend(&t, at(".cargo/bin"), "rg", true);
-    assert_int_equal(t.r, 0);
-    expect_granted(&t.grant, at(".cargo"));
-    const struct tc_fs_entry *e = tc_grant_find(&t.grant, at(".cargo/credentials.toml"));
-    assert_non_null(e);
-    assert_int_equal(e->access, TC_ACCESS_DENY);
-    assert_true(t.grant.clauses & TC_CLAUSE_BIT(TC_CLAUSE_FS_DENIED));
-    done(&t);
-}
-
 static void credential_directories_are_no_prefix(void **state)
 {
     struct trial t = {0};
@@ -240,21 +199,44 @@ static void expect_variable(const struct tc_grant *g, const char *name, const ch
         fail_msg("%s is %s, not %s", name, got ? got : "unset", value);
 }
 
-/* A program of a manager brings the manager's directory, and caches of its own. */
-static void managers_bring_their_directories(void **state)
+/* A program brings its prefix; one of a manager the manager's directory and own caches, too. */
+static void programs_bring_their_directories(void **state)
 {
     static const struct {
-        const char *path, *program, *granted, *variable, *value, *cache, *where;
+        const char *path, *program, *granted[2];
+        const char *own, *cache, *bin; /* `own`: the value is below the home */
     } rows[] = {
-        {".cargo/bin", "cargo", ".rustup", "RUSTUP_HOME", ".rustup", "CARGO_HOME", "/tmp/.cargo"},
-        {".cargo/bin", "rustc", ".rustup", "RUSTUP_HOME", ".rustup", "CARGO_HOME", "/tmp/.cargo"},
-        {".local/bin", "uv", ".local/share/uv/python", "UV_PYTHON_INSTALL_DIR",
-         ".local/share/uv/python", "UV_CACHE_DIR", "/tmp/.cache/uv"},
-        {"miniconda3/bin", "conda", "miniconda3", NULL, NULL, "CONDA_PKGS_DIRS",
-         "/tmp/.conda/pkgs"},
-        {".sdkman/candidates/maven/current/bin", "mvn", ".sdkman/candidates", "JAVA_HOME",
-         ".sdkman/candidates/java/current", NULL, NULL},
-        {".asdf/shims", "lua", ".asdf/installs/lua/5.4", NULL, NULL, NULL, NULL},
+        {".pyenv/shims",
+         "python3",
+         {".pyenv/versions/3.11.7"},
+         .bin = ".pyenv/versions/3.11.7/bin"},
+        {".nvm/versions/node/v20/bin", "node", {".nvm/versions/node/v20"}},
+        {".nvm/versions/node/v20/bin", "npx", {".nvm/versions/node/v20"}},
+        {"bin", "own", {"bin/own"}},
+        {".local/bin", "tool", {".local/bin/tool"}},
+        {".cargo/bin", "rg", {".cargo"}},
+        {"proj/.venv/bin", "python", {"proj/.venv", ".pyenv/versions/3.11.7"}},
+        {".cargo/bin",
+         "cargo",
+         {".cargo", ".rustup"},
+         "RUSTUP_HOME=.rustup",
+         "CARGO_HOME=/tmp/.cargo"},
+        {".cargo/bin",
+         "rustc",
+         {".cargo", ".rustup"},
+         "RUSTUP_HOME=.rustup",
+         "CARGO_HOME=/tmp/.cargo"},
+        {".local/bin",
+         "uv",
+         {".local/bin/uv", ".local/share/uv/python"},
+         "UV_PYTHON_INSTALL_DIR=.local/share/uv/python",
+         "UV_CACHE_DIR=/tmp/.cache/uv"},
+        {"miniconda3/bin", "conda", {"miniconda3"}, .cache = "CONDA_PKGS_DIRS=/tmp/.conda/pkgs"},
+        {".sdkman/candidates/maven/current/bin",
+         "mvn",
+         {".sdkman/candidates", ".sdkman/candidates/maven/current"},
+         "JAVA_HOME=.sdkman/candidates/java/current"},
+        {".asdf/shims", "lua", {".asdf/installs/lua/5.4"}, .bin = ".asdf/installs/lua/5.4/bin"},
     };
     for (size_t i = 0; i < TC_COUNT(rows); i++) {
         for (int as_command = 0; as_command < 2; as_command++) {
@@ -262,18 +244,33 @@ static void managers_bring_their_directories(void **state)
             extend(&t, at(rows[i].path), rows[i].program, as_command);
             if (t.r)
                 fail_msg("%s", tc_error_report(t.err));
-            expect_granted(&t.grant, at(rows[i].granted));
-            if (rows[i].variable)
-                expect_variable(&t.grant, rows[i].variable, at(rows[i].value));
-            if (rows[i].cache)
-                expect_variable(&t.grant, rows[i].cache, rows[i].where);
+            for (size_t g = 0; g < 2 && rows[i].granted[g]; g++)
+                expect_granted(&t.grant, at(rows[i].granted[g]));
+            assert_int_equal(count_granted(&t.grant), 1 + !!rows[i].granted[1]);
+            _autofree_ char *path =
+                tc_format("%s:/usr/bin:/bin", at(rows[i].bin ? rows[i].bin : rows[i].path));
+            expect_variable(&t.grant, "PATH", path);
+            assert_true(t.grant.clauses); /* masks, clauses and order are those of all entries */
+            if (rows[i].own) {
+                int n = (int)strcspn(rows[i].own, "=");
+                _autofree_ char *own =
+                    tc_format("%.*s=%s/%s", n, rows[i].own, home, rows[i].own + n + 1);
+                assert_true(tc_strv_has(&t.grant.env, own));
+            }
+            assert_true(!rows[i].cache || tc_strv_has(&t.grant.env, rows[i].cache));
             done(&t);
         }
     }
+}
+
+static void programs_of_no_manager_bring_nothing_more(void **state)
+{
     struct trial t = {0};
     extend(&t, at(".cargo/bin"), "rg", true); /* not one of rustup's */
     assert_null(tc_strv_value(&t.grant.env, "RUSTUP_HOME"));
-    assert_int_equal(count_granted(&t.grant), 1);
+    const struct tc_fs_entry *e = tc_grant_find(&t.grant, at(".cargo/credentials.toml"));
+    assert_int_equal(e->access, TC_ACCESS_DENY);
+    assert_true(t.grant.clauses & TC_CLAUSE_BIT(TC_CLAUSE_FS_DENIED));
     done(&t);
     t = (struct trial){0};
     extend(&t, at(".asdf/shims"), "bad", false);
@@ -306,11 +303,11 @@ static void a_managers_variable_may_name_its_directory(void **state)
 
 static void passwords_in_a_prefix_are_masked(void **state)
 {
-    static const char *const files[] = {"miniconda3/.condarc", "miniconda3/pip.conf"};
+    static const char *const masked[] = {"miniconda3/.condarc", "miniconda3/pip.conf"};
     struct trial t = {0};
     extend(&t, at("miniconda3/bin"), "conda", true);
-    for (size_t i = 0; i < TC_COUNT(files); i++)
-        assert_int_equal(tc_grant_find(&t.grant, at(files[i]))->access, TC_ACCESS_DENY);
+    for (size_t i = 0; i < TC_COUNT(masked); i++)
+        assert_int_equal(tc_grant_find(&t.grant, at(masked[i]))->access, TC_ACCESS_DENY);
     assert_int_equal(tc_grant_find(&t.grant, at("miniconda3/lib"))->access, TC_ACCESS_READ);
     done(&t);
 }
@@ -403,13 +400,11 @@ static void a_program_that_leads_where_it_did_is_kept(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(prefixes_are_granted),
-        cmocka_unit_test(venv_brings_its_base),
+        cmocka_unit_test(programs_bring_their_directories),
         cmocka_unit_test(system_programs_change_nothing),
         cmocka_unit_test(missing_program_is_named),
-        cmocka_unit_test(credentials_stay_masked),
         cmocka_unit_test(credential_directories_are_no_prefix),
-        cmocka_unit_test(managers_bring_their_directories),
+        cmocka_unit_test(programs_of_no_manager_bring_nothing_more),
         cmocka_unit_test(a_managers_variable_may_name_its_directory),
         cmocka_unit_test(passwords_in_a_prefix_are_masked),
         cmocka_unit_test(a_written_managers_directory_is_not_granted),
