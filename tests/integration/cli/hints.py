@@ -259,8 +259,11 @@ def files(place):
         125,
         "remove the word export",
     )
+    answer = place.run("call", "--policy", place.write("starts.toml", STARTS), "x", cwd="/tmp")
+    check('readable = ["/tmp/absent"]' in answer.err, "a tool of a caller in /tmp starts in /tmp", answer)
 
 
+STARTS = '[tool.x]\ncommand = ["./absent"]\n'
 SERVER = "python3 -m http.server %d >/dev/null 2>&1"
 TOOLS = """[tool.fetch]
 command = ["false"]
