@@ -17,6 +17,7 @@
 #include "image/run.h"
 #include "image/say.h"
 #include "linux/mounts.h"
+#include "progress/progress.h"
 #include "state/store.h"
 
 enum { ASK_SECONDS = 3000, BOOTSTRAP_SECONDS = 7200 };
@@ -131,6 +132,7 @@ static int ask_store(const struct tc_import *how, const struct tc_build *build,
                                .hint =
                                    "images are built from Debian's packages: run this on Debian, "
                                    "or import an image that was built elsewhere",
+                               .silent = true,
                                .output = &out};
     if (!add_common(how, build, &env) || !add_variable(&env, "SUITE", build->suite) ||
         !add_variable(&env, "MIRROR", build->mirror) ||
@@ -235,7 +237,9 @@ static int import_built(const struct tc_import *how, const struct tc_strv *answe
     _autofd_ int root = openat(own, "built", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     const struct tc_unpack_job job = {
         .archive = file, .target = root, .name = "the built root", .limits = how->limits};
+    tc_progress_start("unpacking the built root", NULL);
     int r = root < 0 ? fail_step("root", err) : tc_unpack(&job, &report, err);
+    tc_progress_end();
     if (r < 0)
         return r;
     remove_traces(root);

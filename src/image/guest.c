@@ -14,6 +14,7 @@
 #include "base/strv.h"
 #include "image/run.h"
 #include "image/say.h"
+#include "progress/progress.h"
 #include "state/store.h"
 
 #define KERNEL "vmlinuz-"
@@ -110,7 +111,7 @@ static int write_guest(struct tc_images *store, int dir, const char *version,
         r = put_roots(dir, &initrd, there, &size, err);
     tc_strv_done(&initrd.made);
     tc_buf_done(&initrd.bytes);
-    tc_image_bar_end();
+    tc_progress_end();
     /* kernel and modules get their place by one rename, so they always belong together */
     if (r == 0 && tc_store_place(store->own, "guest", store->dir, "guest", true) < 0)
         r = fail_system("place", err);
@@ -136,10 +137,10 @@ int tc_guest_build(struct tc_images *store, const char *from, struct toolcage_er
     _autofd_ int modules = open_modules(from, version);
     if (!path || modules < 0)
         return fail_system("modules", err);
-    tc_image_bar("kernel", 0, 2);
+    tc_progress_start("unpacking the kernel", NULL);
     if ((r = tc_guest_kernel(path, &kernel, err)) < 0)
         return r;
-    tc_image_bar("writing", 1, 2);
+    tc_progress_start("writing the guest", NULL);
     _autofd_ int dir = mkdirat(store->own, "guest", 0755) < 0
                            ? -1
                            : openat(store->own, "guest", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -199,7 +200,8 @@ int tc_guest_disk(struct tc_images *store, const char *digest, struct toolcage_e
     tc_image_say("making the disk of %s", digest);
     int r = tc_run(&(struct tc_run){.argv = argv,
                                     .seconds = DISK_SECONDS,
-                                    .hint = "apt-get install erofs-utils"},
+                                    .hint = "apt-get install erofs-utils",
+                                    .silent = true},
                    err);
     if (r < 0)
         return r;

@@ -16,6 +16,7 @@
 #include "base/sys.h"
 #include "image/form.h"
 #include "image/say.h"
+#include "progress/progress.h"
 #include "state/store.h"
 
 /* ---- reading the source ---- */
@@ -79,15 +80,10 @@ static int read_blob(const struct tc_import *how, const char *digest, struct tc_
 
 /* ---- the root ---- */
 
-struct progress {
-    char what[64];
-    int64_t before; /* bytes of the layers below */
-};
-
 static void tick(void *ud, const struct tc_unpack_report *report)
 {
-    const struct progress *p = ud;
-    tc_image_bar(p->what, p->before + report->bytes, 0);
+    (void)ud;
+    tc_progress_step(report->bytes >> 20, 0);
 }
 
 static int unpack_layer(const struct tc_import *how, int rootfs, size_t i,
@@ -95,12 +91,12 @@ static int unpack_layer(const struct tc_import *how, int rootfs, size_t i,
                         struct tc_imported *ret, struct toolcage_error **err)
 {
     struct tc_unpack_report report;
-    struct progress progress = {.before = ret->bytes};
+    char what[64];
     int fd = tc_images_blob(how->store, m->layers[i].digest, err);
     if (fd < 0)
         return fd;
     _autofd_ int archive = fd;
-    (void)snprintf(progress.what, sizeof(progress.what), "layer %zu of %zu", i + 1, m->count);
+    (void)snprintf(what, sizeof(what), "unpacking layer %zu of %zu", i + 1, m->count);
     const struct tc_unpack_job job = {
         .archive = archive,
         .target = rootfs,
@@ -108,10 +104,10 @@ static int unpack_layer(const struct tc_import *how, int rootfs, size_t i,
         .layer = true,
         .first = i == 0,
         .limits = {how->limits.bytes - ret->bytes, how->limits.files - ret->files},
-        .tick = tick,
-        .ud = &progress};
+        .tick = tick};
+    tc_progress_start(what, "MiB");
     int r = tc_unpack(&job, &report, err);
-    tc_image_bar_end();
+    tc_progress_end();
     if (r < 0)
         return r;
     if (strcmp(report.digest, config->diff_ids[i]) != 0)
@@ -392,20 +388,16 @@ static int import_archive(const struct tc_import *how, int file, enum form form,
                           struct tc_imported *ret, struct toolcage_error **err)
 {
     struct tc_unpack_report report;
-    struct progress progress = {.what = "opening"};
     if (mkdirat(how->store->own, "archive", 0700) < 0)
         return tc_images_fail(how->store, "an archive cannot be opened", err);
     _autofd_ int dir =
         openat(how->store->own, "archive", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    const struct tc_unpack_job job = {.archive = file,
-                                      .target = dir,
-                                      .name = from,
-                                      .limits = how->limits,
-                                      .tick = tick,
-                                      .ud = &progress};
+    const struct tc_unpack_job job = {
+        .archive = file, .target = dir, .name = from, .limits = how->limits, .tick = tick};
+    tc_progress_start("opening the archive", "MiB");
     int r = dir < 0 ? tc_images_fail(how->store, "an archive cannot be opened", err)
                     : tc_unpack(&job, &report, err);
-    tc_image_bar_end();
+    tc_progress_end();
     if (r == 0)
         r = import_directory(how, dir, form, from, ret, err);
     if (r == 0) { /* the layer packed from it leaves nothing out */

@@ -21,6 +21,7 @@
 #include "image/import.h"
 #include "image/say.h"
 #include "image/store.h"
+#include "progress/progress.h"
 #include "state/store.h"
 
 enum { EXIT_OURS = 125, MIB = 1 << 20 };
@@ -414,6 +415,8 @@ static int run_command(int argc, char **argv, struct command *c, struct tc_buf *
                        struct toolcage_error **err)
 {
     int r = parse(argc, argv, c, err);
+    if (c->json)
+        tc_progress_quiet();
     for (size_t i = 0; r == 0 && argc > 1 && i < TC_COUNT(verbs); i++) {
         if (strcmp(argv[1], verbs[i].name) != 0)
             continue;
@@ -428,7 +431,7 @@ static int run_command(int argc, char **argv, struct command *c, struct tc_buf *
 
 static int report(const struct command *c, const struct toolcage_error *err)
 {
-    tc_image_bar_end();
+    tc_progress_end();
     if (c->json) {
         _autobuf_ struct tc_buf out = TC_BUF_INIT;
         tc_buf_addf(&out, "{\"error\":%s}\n", tc_error_json(err));
@@ -448,7 +451,7 @@ int main(int argc, char **argv)
     (void)setlocale(LC_CTYPE, "C.UTF-8"); /* archives use UTF-8 names */
     (void)umask(022);
     int r = run_command(argc, argv, &c, &out, &err);
-    tc_image_bar_end();
+    tc_progress_end();
     if (r == 0 && (out.failed || (out.len && tc_write_all(STDOUT_FILENO, out.data, out.len) < 0)))
         r = tc_fail(&err, &(struct tc_why){.code = TOOLCAGE_ESYSTEM, .errnum = errno},
                     "cannot write the output");

@@ -18,7 +18,7 @@
 #include "base/fd.h"
 #include "base/strv.h"
 #include "base/sys.h"
-#include "image/say.h"
+#include "progress/progress.h"
 #include "spawn/spawn.h"
 #include "state/store.h"
 
@@ -97,8 +97,9 @@ static bool child_ended(pid_t child, int pidfd, int wait_ms, int *ret_status)
 
 static bool is_too_large(const struct tc_run *run)
 {
-    return (run->output && run->output->failed) ||
-           (run->made && tc_tree_bytes(run->place, run->made) > run->room);
+    int64_t size = run->made ? tc_tree_bytes(run->place, run->made) : 0;
+    tc_progress_step(size >> 20, 0);
+    return (run->output && run->output->failed) || size > run->room;
 }
 
 enum end { ENDED, LATE, LARGE };
@@ -182,7 +183,7 @@ int tc_run(const struct tc_run *run, struct toolcage_error **err)
     if (run->output && pipe2(pair, O_CLOEXEC) < 0)
         return fail_program(name, "see ulimit -n", err, "cannot have a pipe: errno", errno);
     _autofd_ int from = pair[0], to = pair[1];
-    tc_image_bar_end();
+    tc_progress_end();
     const struct start start = {run,
                                 {.path = path,
                                  .argv = (char *const *)(uintptr_t)run->argv,
@@ -197,7 +198,10 @@ int tc_run(const struct tc_run *run, struct toolcage_error **err)
     _autofd_ int watched = pidfd;
     if (to >= 0)
         (void)close(TAKE_FD(to));
+    if (run->silent)
+        tc_progress_start(name, "MiB");
     enum end end = await(child, watched, from, run, &status);
+    tc_progress_end();
     if (end == LARGE)
         return fail_program(name, run->large ? run->large : "its messages are above", err,
                             "was stopped after it had created more than these MiB:",

@@ -22,6 +22,7 @@ struct tc_run {
     const char *hint;      /* if the program is not installed */
     const char *failed;    /* if it exited with an error; NULL: "its messages are above" */
     struct tc_buf *output; /* gets stdout; NULL: stdout goes to stderr */
+    bool silent;           /* the program reports no progress, so tc_run() does */
     bool mounts;           /* the program mounts file systems: gets a private mount namespace */
     /* A limit on the size of the program's output: entry `made` of the directory `place`; NULL: no
      * limit. The program is stopped when the entry has more than `room` bytes. */

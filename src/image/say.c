@@ -8,18 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/display.h"
 #include "base/fd.h"
-
-enum { WIDTH = 24, EACH_US = 100000 };
-
-static bool quiet, drawn;
-
-void tc_image_quiet(void)
-{
-    quiet = true;
-}
+#include "progress/progress.h"
 
 static bool on_terminal(void)
 {
@@ -34,7 +25,7 @@ static void line(const char *prefix, const char *text)
     tc_buf_addf(&out, "%s%s:%s ", marked ? "\x1b[1m" : "", prefix, marked ? "\x1b[0m" : "");
     tc_buf_add_display(&out, text);
     tc_buf_addc(&out, '\n');
-    tc_image_bar_end();
+    tc_progress_end();
     if (!out.failed)
         (void)tc_write_all(STDERR_FILENO, out.data, out.len);
 }
@@ -54,27 +45,4 @@ void tc_image_hint(const char *text)
 {
     if (text && *text)
         line("hint", text);
-}
-
-void tc_image_bar(const char *what, int64_t done, int64_t total)
-{
-    static int64_t before;
-    int64_t now = tc_now_us();
-    if (quiet || !on_terminal() || now - before < EACH_US)
-        return;
-    before = now;
-    int filled = total > 0 && done < total ? (int)(done * WIDTH / total) : total > 0 ? WIDTH : 0;
-    (void)fprintf(stderr, "\r\x1b[K%-28s ", what);
-    if (total > 0)
-        (void)fprintf(stderr, "[%.*s%*s] ", filled, "########################", WIDTH - filled, "");
-    (void)fprintf(stderr, "%lld MiB", (long long)(done >> 20));
-    (void)fflush(stderr);
-    drawn = true;
-}
-
-void tc_image_bar_end(void)
-{
-    if (drawn)
-        (void)tc_write_all(STDERR_FILENO, "\r\x1b[K", strlen("\r\x1b[K"));
-    drawn = false;
 }

@@ -16,6 +16,7 @@
 #include "base/strv.h"
 #include "image/form.h"
 #include "image/say.h"
+#include "progress/progress.h"
 #include "state/store.h"
 
 enum { BLOCK = 1 << 17 };
@@ -147,6 +148,7 @@ static int copy(int from, int to, char digest[TC_DIGEST_SIZE], int64_t *ret_size
         if (tc_write_all(to, block, (size_t)n) < 0)
             return -1;
         *ret_size += n;
+        tc_progress_step(*ret_size >> 20, 0);
     }
     tc_digest_finish(&ctx, digest);
     return block && n == 0 ? 0 : -1;
@@ -161,12 +163,15 @@ static int place_blob(const struct tc_images *store, const char *digest)
 int tc_images_put(struct tc_images *store, int from, const char *name, struct tc_image_blob *blob,
                   struct toolcage_error **err)
 {
-    char digest[TC_DIGEST_SIZE];
-    int64_t size;
+    char digest[TC_DIGEST_SIZE] = "";
+    int64_t size = 0;
     _autofd_ int to =
         openat(store->own, "blob", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (to < 0 || lseek(from, 0, SEEK_SET) < 0 || copy(from, to, digest, &size) < 0 ||
-        fsync(to) < 0)
+    tc_progress_start("storing the image", "MiB");
+    bool stored = to >= 0 && lseek(from, 0, SEEK_SET) >= 0 && copy(from, to, digest, &size) == 0 &&
+                  fsync(to) == 0;
+    tc_progress_end();
+    if (!stored)
         return tc_images_fail(store, "a blob cannot be stored", err);
     if (blob->digest[0] && strcmp(digest, blob->digest) != 0)
         return fail_damaged(name, digest, blob->digest, err);
@@ -202,7 +207,10 @@ bool tc_images_has_root(const struct tc_images *store, const char *digest)
 /* If two processes made the same root, the first stays: a call may already use it. */
 int tc_images_keep_root(struct tc_images *store, const char *digest, struct toolcage_error **err)
 {
-    if (syncfs(store->own) < 0 ||
+    tc_progress_start("writing the image to the disk", NULL);
+    bool written = syncfs(store->own) == 0;
+    tc_progress_end();
+    if (!written ||
         tc_store_place(store->own, "root", store->roots, strchr(digest, ':') + 1, false) < 0)
         return tc_images_fail(store, "an image cannot be stored", err);
     return 0;

@@ -17,7 +17,7 @@
 #include "base/fd.h"
 #include "base/strv.h"
 #include "image/entry.h"
-#include "image/say.h"
+#include "progress/progress.h"
 
 enum { BLOCK = 1 << 17 };
 
@@ -140,7 +140,7 @@ static int write_content(struct layer *l, int fd, int64_t size, const char *name
             return stop(l, name); /* the file changed while it was read */
         size -= n;
         l->report->bytes += n;
-        tc_image_bar("packing", l->report->bytes, 0);
+        tc_progress_step(l->report->bytes >> 20, 0);
     }
     return 0;
 }
@@ -250,10 +250,11 @@ int tc_tree_layer(int dir, const char *name, int64_t epoch, int to,
     *ret = (struct tc_unpack_report){.over = 0};
     struct layer l = {.epoch = epoch, .report = ret};
     errno = ENOMEM;
+    tc_progress_start("packing a layer", "MiB");
     int r = open_layer(&l, to) ? add_directory(&l, dir, "", 0) : stop(&l, name);
     if (!close_layer(&l, ret_diff) && r == 0)
         r = stop(&l, name);
-    tc_image_bar_end();
+    tc_progress_end();
     if (r == 0)
         return 0;
     return tc_fail(err,
