@@ -502,6 +502,11 @@ EXPORT int toolcage_call_resize(struct toolcage_call *call, int rows, int column
     return closed(tc_call_resize(call, rows, columns, err), err);
 }
 
+EXPORT int64_t toolcage_call_collected(const struct toolcage_call *call)
+{
+    return call ? call->collected : TOOLCAGE_EUSAGE;
+}
+
 EXPORT int toolcage_call_set_output_callback(struct toolcage_call *call, toolcage_output_fn fn,
                                              void *userdata, struct toolcage_error **err)
 {

@@ -130,6 +130,11 @@ int toolcage_call_wait(struct toolcage_call *call, int timeout_ms, struct toolca
 /* Start and wait in one. */
 int toolcage_call_run(struct toolcage_call *call, struct toolcage_error **err);
 
+/* How many changes the helper has collected since the tool ended, and applied if the policy applies
+ * them; -1: it does not collect, or has done so for less than half a second. Updated by dispatch
+ * and wait; a host can show it while a long collection delays the result. */
+int64_t toolcage_call_collected(const struct toolcage_call *call);
+
 /* Requests the end of the call from the helper: SIGTERM, grace period, SIGKILL. Any thread;
  * before start the call ends as cancelled when started. The caller must still wait for the
  * result. */

@@ -72,6 +72,7 @@ static int make_call(struct toolcage_engine *engine, struct toolcage_policy *pol
     if (!call)
         return tc_fail_memory(err);
     call->sock = call->peer = call->input.pipe = call->image = -1;
+    call->collected = -1;
     atomic_init(&call->cancelled, false);
     call->engine = tc_engine_ref(engine);
     call->policy = tc_policy_ref(policy);

@@ -53,6 +53,7 @@ struct toolcage_call {
     struct tc_install_stage *stage; /* where it installs; NULL: nowhere (yet) */
     const char *work, *module; /* borrowed: work on a module, or a test boot of a VM, instead of a
                                   tool; NULL: none */
+    int64_t collected;         /* the last COLLECTED message; -1: none */
     int64_t started_us, sent_us;
     struct tc_timing steps[4]; /* timings of the library; names are static text */
     size_t step_count;

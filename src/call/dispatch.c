@@ -35,6 +35,7 @@ int tc_call_finish(struct toolcage_call *call, struct tc_outcome *outcome,
                                     .steps = call->steps,
                                     .step_count = call->step_count,
                                     .total_us = tc_now_us() - call->started_us};
+    call->collected = -1;
     int r = tc_result_make(&frame, outcome, why, &call->result, err);
     if (r == 0)
         call->state = TC_CALL_DONE;
@@ -115,6 +116,8 @@ static int take_message(struct toolcage_call *call, const struct tc_message *m, 
         return finish_done(call, m, length - sizeof(*m), fd, err);
     if (m->kind == TC_MESSAGE_OUTPUT && call->output && (m->stream == 1 || m->stream == 2))
         call->output(call->userdata, m->stream, m->bytes, length - sizeof(*m));
+    if (m->kind == TC_MESSAGE_COLLECTED)
+        call->collected = m->collected;
     return 0;
 }
 

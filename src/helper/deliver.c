@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "helper/job.h"
+#include "workspace/workspace.h"
 
 void tc_job_mark(struct tc_job_record *j, const char *step, int64_t since_us)
 {
@@ -91,6 +92,15 @@ void tc_deliver_stream(struct tc_job_record *j)
         j->flows[i].sent = 0;
     }
     want(j, rc == 0);
+}
+
+void tc_deliver_collected(struct tc_job_record *j, int64_t now)
+{
+    int64_t count = j->state == TC_IS_GATHERING ? tc_workspace_collected(&j->cage) : -1;
+    const struct tc_message m = {.kind = TC_MESSAGE_COLLECTED, .collected = count};
+    j->report_us = count < 0 ? 0 : now + TC_REPORT_US;
+    if (count >= 0)
+        (void)send_packet(j, &m, sizeof(m), -1); /* if the socket is full, the next one may fit */
 }
 
 /* The library has received the whole stream: removes it from the outcome. */

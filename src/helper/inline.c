@@ -150,7 +150,10 @@ static void on_job(struct tc_source *source)
     if (n < 0 && errno == EAGAIN)
         return;
     _autofd_ int fd = n >= 0 && count ? fds[0] : -1;
-    bool output = n >= (ssize_t)sizeof(in.m) && in.m.kind == TC_MESSAGE_OUTPUT;
+    bool whole = n >= (ssize_t)sizeof(in.m);
+    bool output = whole && in.m.kind == TC_MESSAGE_OUTPUT;
+    if (whole && in.m.kind == TC_MESSAGE_COLLECTED)
+        return; /* for the guest's copy of the files; the host collects the changes again */
     if (output)
         send_frame(s, in.m.stream == 1 ? TC_FRAME_OUT : TC_FRAME_ERR, in.m.bytes,
                    (size_t)n - sizeof(in.m));

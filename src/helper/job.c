@@ -253,6 +253,7 @@ static void on_gathered_briefly(struct tc_task *task)
 static void await_changes(struct tc_job_record *j)
 {
     j->due_us = tc_now_us() + GATHERING_US;
+    j->report_us = tc_now_us() + TC_REPORT_US;
 }
 
 /* Collects few changes on an idle worker thread; creating a thread would cost more than that. */
@@ -633,7 +634,7 @@ void tc_job_attach(struct tc_job_record *j)
 
 int64_t tc_job_next(const struct tc_job_record *j)
 {
-    const int64_t times[] = {j->end_at_us, j->due_us, j->cage.look_at_us};
+    const int64_t times[] = {j->end_at_us, j->due_us, j->report_us, j->cage.look_at_us};
     int64_t next = 0;
     for (size_t i = 0; i < TC_COUNT(times); i++)
         if (times[i] && (!next || times[i] < next))
@@ -652,6 +653,8 @@ void tc_job_tick(struct tc_job_record *j, int64_t now)
         j->due_us = 0;
         tc_job_step(j, TC_ON_DUE);
     }
+    if (j->report_us && now >= j->report_us)
+        tc_deliver_collected(j, now);
     if (j->cage.look_at_us && now >= j->cage.look_at_us)
         hear_host(j);
 }

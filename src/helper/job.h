@@ -122,6 +122,7 @@ struct tc_job_record {
     int64_t begun_us, step_us; /* start of the job, and of the step that is timed now */
     int64_t end_at_us;         /* the deadline; 0: none */
     int64_t due_us;            /* time of TC_ON_DUE; 0: never */
+    int64_t report_us;         /* GATHERING: time of the next COLLECTED message; 0: none */
     struct tc_feed feed;
     struct tc_terminal terminal;
     struct tc_again again;
@@ -230,6 +231,9 @@ void tc_job_mark(struct tc_job_record *job, const char *step, int64_t since_us);
 void tc_job_judge(struct tc_job_record *job, const char *counter);
 /* Sends output that the library has not received yet. */
 void tc_deliver_stream(struct tc_job_record *job);
+enum { TC_REPORT_US = 500000 }; /* interval between COLLECTED messages */
+/* Sends how many changes are collected so far, and sets the time of the next message. */
+void tc_deliver_collected(struct tc_job_record *job, int64_t now);
 /* Sends the rest of the output and the outcome, and then closes the job's socket. */
 void tc_deliver(struct tc_job_record *job);
 /* The socket accepts more: continues with one of the two. */

@@ -22,7 +22,8 @@
  * sendmsg of one packet is atomic, so threads need no lock. The helper never replies on this
  * socket.
  *
- * On the job's socket the helper sends OUTPUT messages (only with plan.stream) and one DONE. The
+ * On the job's socket the helper sends OUTPUT messages (only with plan.stream), COLLECTED twice a
+ * second while it collects the changes of a call, and one DONE. The
  * outcome (tc_outcome_visit) is a memory file sent with DONE or, if the job has `inside`, up to
  * TC_MESSAGE_BYTES_MAX bytes after the message's head. Then the helper closes its end. The library
  * sends CANCEL and, with plan.terminal, RESIZE. If the library closes its end, the job is
@@ -83,7 +84,8 @@ enum tc_message_kind {
     TC_MESSAGE_OUTPUT = 1,
     TC_MESSAGE_DONE = 2,
     TC_MESSAGE_CANCEL = 3,
-    TC_MESSAGE_RESIZE = 4
+    TC_MESSAGE_RESIZE = 4,
+    TC_MESSAGE_COLLECTED = 5
 };
 
 enum { TC_MESSAGE_BYTES_MAX = 32768 };
@@ -123,6 +125,7 @@ struct tc_message {
     int32_t stream;         /* OUTPUT: 1 or 2 */
     int32_t removed;        /* DONE of a CLEAN job: number of removed leftovers */
     uint16_t rows, columns; /* RESIZE: of the terminal */
+    int64_t collected;      /* COLLECTED: number of changes so far */
     char bytes[];           /* OUTPUT, DONE: up to TC_MESSAGE_BYTES_MAX */
 };
 

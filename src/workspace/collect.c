@@ -81,6 +81,20 @@ void tc_workspace_merge(struct tc_outcome *to, struct tc_outcome *from)
     }
 }
 
+/* A page that the collector's process shares with the helper. Without it nothing is counted. */
+static _Atomic int64_t *make_counter(void)
+{
+    void *page =
+        mmap(NULL, sizeof(int64_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return page == MAP_FAILED ? NULL : page;
+}
+
+static void drop_counter(struct tc_workspace *w)
+{
+    if (w->collected)
+        (void)munmap((void *)TAKE(w->collected), sizeof(int64_t));
+}
+
 /* Takes the collector's result; waits for its exit if it has not exited yet. */
 static void take_over(struct tc_cage *cage)
 {
@@ -91,6 +105,7 @@ static void take_over(struct tc_cage *cage)
     while (waitpid(w->collector, &status, 0) < 0 && errno == EINTR)
         ;
     w->collector = 0;
+    drop_counter(w);
     tc_session_let_go(w);
     bool read = lseek(w->changes_fd, 0, SEEK_SET) == 0 && tc_read_all(w->changes_fd, &text) == 0;
     struct tc_wire wire = TC_WIRE_GET_INIT(text.data, text.len);
@@ -106,6 +121,12 @@ static void take_over(struct tc_cage *cage)
     tc_outcome_done(&found);
 }
 
+int64_t tc_workspace_collected(const struct tc_cage *cage)
+{
+    const struct tc_workspace *w = cage->workspace;
+    return w && w->collected ? atomic_load_explicit(w->collected, memory_order_relaxed) : -1;
+}
+
 static int begin_collect(struct tc_cage *cage, bool commit)
 {
     struct tc_trees *t = cage->trees;
@@ -119,12 +140,14 @@ static int begin_collect(struct tc_cage *cage, bool commit)
         return -1;
     commit = commit && copies && !cage->outcome->failure.code;
     w->changes_fd = tc_tree_keep(t, memfd_create("changes", MFD_CLOEXEC));
+    w->collected = make_counter();
     /* with fork(), after which the child's allocator is consistent whatever other threads did */
     w->collector = w->changes_fd < 0 ? -1 : fork();
     if (w->collector == 0)
         run_collector(cage, commit, w->changes_fd);
     if (w->collector < 0) {
         w->collector = 0;
+        drop_counter(w);
         return tc_not_gathered(w, cage->outcome);
     }
     w->committing = goes_on(cage, commit);

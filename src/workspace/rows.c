@@ -67,10 +67,13 @@ struct tc_change *tc_row_list(struct tc_gathering *g, const char *relative,
                               const struct tc_row *row)
 {
     struct tc_outcome *o = g->found;
+    _Atomic int64_t *collected = g->cage->workspace->collected;
     _autofree_ char *path = tc_row_path(g->item, relative);
     _autofree_ char *word = strdup(row->kind);
     _autofree_ char *held = row->held ? strdup(row->held) : NULL;
     bool whole = path && word && !row->held == !held && !is_full(g, row->steers);
+    if (collected)
+        (void)atomic_fetch_add_explicit(collected, 1, memory_order_relaxed);
     struct tc_change *c = whole ? TC_PUSH(o->changes, o->change_count) : NULL;
     if (c)
         *c = (struct tc_change){.path = TAKE(path),

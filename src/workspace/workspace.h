@@ -8,6 +8,8 @@
 #ifndef TC_WORKSPACE_WORKSPACE_H
 #define TC_WORKSPACE_WORKSPACE_H
 
+#include <stdatomic.h>
+
 #include "tree/tree.h"
 
 struct tc_choice;
@@ -57,6 +59,8 @@ struct tc_workspace {
     const char *left; /* the first path that the collection could not reach; NULL: none */
     pid_t collector;  /* the process that collects changes; 0: none */
     int collector_fd, changes_fd;
+    _Atomic int64_t *collected; /* shared with the collector: number of changes so far; NULL: it is
+                                    not counted */
     bool committing;
     struct tc_outcome *inline_collect; /* the result of a worker thread; NULL: no worker collects */
     bool over;                         /* the changes exceed a worker thread's limits */
@@ -109,6 +113,8 @@ int tc_workspace_collect(struct tc_cage *cage, bool commit);
 /* The changes are no longer wanted: kills the collector, so that the fd becomes readable, or lets a
  * worker thread finish. False: no collection is running, or a commit has begun, which continues. */
 bool tc_workspace_cancel(const struct tc_cage *cage);
+/* How many changes the collector has found so far, and committed if it commits; -1: not known. */
+int64_t tc_workspace_collected(const struct tc_cage *cage);
 /* Writes the changes and the state of the masks into the outcome. Runs in the collecting process or
  * on a worker thread. */
 void tc_workspace_gather(struct tc_cage *cage, bool commit);

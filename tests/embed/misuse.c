@@ -78,6 +78,7 @@ static void no_arguments(void)
     EXPECT(TOOLCAGE_EUSAGE, toolcage_call_explain_json(NULL, NULL, NULL, &err));
     point(toolcage_call_cancel(NULL) == TOOLCAGE_EUSAGE &&
               toolcage_call_fd(NULL) == TOOLCAGE_EUSAGE &&
+              toolcage_call_collected(NULL) == TOOLCAGE_EUSAGE &&
               toolcage_engine_fd(NULL) == TOOLCAGE_EUSAGE,
           "descriptors of nothing");
     point(!toolcage_call_unref(NULL) && !toolcage_policy_unref(NULL) &&
@@ -147,7 +148,8 @@ static void wrong_order(struct toolcage_engine *engine, struct toolcage_policy *
     EXPECT(TOOLCAGE_EUSAGE, toolcage_call_set_terminal(call, 24, 70000, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_call_resize(call, 24, 80, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_call_dispatch(call, &err));
-    point(toolcage_call_fd(call) == TOOLCAGE_EUSAGE && !toolcage_call_result(call),
+    point(toolcage_call_fd(call) == TOOLCAGE_EUSAGE && !toolcage_call_result(call) &&
+              toolcage_call_collected(call) == -1,
           "nothing before start");
     struct toolcage_error *why = NULL;
     int rc = toolcage_call_set_command(call, 1, fine, &why);

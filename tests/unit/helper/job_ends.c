@@ -45,6 +45,7 @@ static struct {
     bool begun; /* a worker began with the task */
     bool gathers, cancels, briefly, large;
     struct tc_task *task;
+    int64_t counted, reported; /* changes, and those of the last report */
     int terms, kills, collects, makes, reaps, destroys, answers;
     bool deaf; /* the host, or the helper, went */
 } seen;
@@ -101,6 +102,12 @@ int tc_workspace_collect(struct tc_cage *cage, bool commit)
 {
     (void)cage, (void)commit;
     return seen.collects++ == 0 && seen.gathers ? seen.collector : -1;
+}
+
+int64_t tc_workspace_collected(const struct tc_cage *cage)
+{
+    (void)cage;
+    return seen.gathers && seen.collects == 1 ? ++seen.counted : -1;
 }
 
 char *tc_workspace_explain(const struct tc_cage *cage, const char *output, size_t length)
@@ -278,7 +285,12 @@ static int plan_of_one(void)
 static void listen_once(void)
 {
     struct tc_message m;
-    ssize_t n = seen.host >= 0 ? recv(seen.host, &m, sizeof(m), MSG_DONTWAIT) : 0;
+    ssize_t n;
+    do {
+        n = seen.host >= 0 ? recv(seen.host, &m, sizeof(m), MSG_DONTWAIT) : 0;
+        if (n == (ssize_t)sizeof(m) && m.kind == TC_MESSAGE_COLLECTED)
+            seen.reported = m.collected;
+    } while (n == (ssize_t)sizeof(m) && m.kind == TC_MESSAGE_COLLECTED);
     if (n != (ssize_t)sizeof(m) || m.kind != TC_MESSAGE_DONE)
         return;
     seen.answers++;
@@ -527,6 +539,30 @@ static void the_strongest_reason_is_told(void **state)
     }
 }
 
+/* A process that collects changes for long is reported twice a second, until it has ended; a thread
+ * is not. */
+static void a_long_collection_is_reported(void **state)
+{
+    struct tc_job_record *j = begin('t');
+    (void)state;
+    pass(j, SECOND * 4 / 10);
+    listen_once();
+    assert_int_equal(seen.reported, 0);
+    for (int64_t count = 1; count < 4; count++) {
+        assert_in_range(tc_job_next(j), seen.now, seen.now + TC_REPORT_US);
+        pass(j, TC_REPORT_US);
+        listen_once();
+        assert_int_equal(seen.reported, count);
+    }
+    settle(j);
+    assert_int_equal(seen.reported, 3);
+    j = begin('b');
+    pass(j, SECOND);
+    assert_int_equal(j->report_us, 0);
+    settle(j);
+    assert_int_equal(seen.reported, 0);
+}
+
 /* How a job comes there. Nobody rests in two of the states. */
 static const char *const ways[TC_IS_STATES] = {
     [TC_IS_FREE] = "p",       [TC_IS_PREPARING] = "p", [TC_IS_STARTING] = "s",
@@ -626,6 +662,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_strongest_reason_is_told),
+        cmocka_unit_test(a_long_collection_is_reported),
         cmocka_unit_test(every_state_knows_every_event),
     };
     return cmocka_run_group_tests_name("job ends", tests, set_up, NULL);

@@ -11,6 +11,12 @@ int tc_workspace_collect(struct tc_cage *cage, bool commit)
     return -1;
 }
 
+int64_t tc_workspace_collected(const struct tc_cage *cage)
+{
+    (void)cage;
+    return -1;
+}
+
 char *tc_workspace_explain(const struct tc_cage *cage, const char *output, size_t length)
 {
     (void)cage, (void)output, (void)length;
