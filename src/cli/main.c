@@ -13,6 +13,7 @@
 #include "cli/show/fold.h"
 #include "cli/show/opts.h"
 #include "cli/show/say.h"
+#include "progress/progress.h"
 
 static const char head[] =
     "toolcage runs one tool call of a language model in a cage built for it\n"
@@ -192,8 +193,11 @@ static int run_verb(const struct tc_verb *verb, int argc, char **argv)
 {
     struct tc_args args;
     int rc = tc_args_parse(verb, argc, argv, &args);
+    if (tc_args_has(&args, "json"))
+        tc_progress_quiet();
     if (!rc)
         rc = args.help ? print_verb_help(verb) : verb->run(&args);
+    tc_progress_end();
     tc_args_done(&args);
     return rc;
 }

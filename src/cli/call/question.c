@@ -11,6 +11,7 @@
 #include "cli/call/run.h"
 #include "cli/show/diff.h"
 #include "cli/show/say.h"
+#include "progress/progress.h"
 
 static bool waits(struct tc_slice result)
 {
@@ -123,6 +124,7 @@ static int settle_some(const struct question *q, const char *action, size_t coun
 {
     _autoerror_ struct toolcage_error *err = NULL;
     char *answered = NULL;
+    tc_progress_start(action[0] == 'd' ? "discarding the changes" : "applying the changes", NULL);
     if (toolcage_engine_settle_json(q->engine, q->call, tc_settle_of(action), count,
                                     (const char *const *)paths, &answered, &err)) {
         tc_cli_error(err);

@@ -22,6 +22,7 @@
 #include "cli/show/clean.h"
 #include "cli/show/report.h"
 #include "cli/show/say.h"
+#include "progress/progress.h"
 
 enum { INPUT_SIZE = 1 << 16 };
 
@@ -31,12 +32,14 @@ struct run {
     int sink;         /* the call's standard input, or -1 */
     bool source_open, terminal;
     char *input;
-    size_t from, to; /* the range of `input` that is not written yet */
-    int write_errno; /* the errno of standard output, or 0 */
-    bool closed[3];  /* streams whose reader is gone */
-    bool shown[3];   /* streams that go to a terminal */
-    bool unfinished; /* the last line on the terminal is incomplete */
-    bool aside;      /* the tool's output goes to standard error */
+    size_t from, to;      /* the range of `input` that is not written yet */
+    int write_errno;      /* the errno of standard output, or 0 */
+    bool closed[3];       /* streams whose reader is gone */
+    bool shown[3];        /* streams that go to a terminal */
+    bool unfinished;      /* the last line on the terminal is incomplete */
+    bool aside;           /* the tool's output goes to standard error */
+    const char *job;      /* of the progress line while the tool runs; NULL: no line */
+    const char *progress; /* of the progress line that was begun; NULL: none */
     struct tc_clean_held held[3];
     struct tc_origin_prefix mark;
 };
@@ -117,12 +120,32 @@ static void pass_on(struct run *run, int stream, const char *at, size_t length)
     }
 }
 
+/* Begins, changes or ends the progress line. */
+static void set_progress(struct run *run, const char *what)
+{
+    if (what && what != run->progress)
+        tc_progress_start(what, "so far");
+    else if (!what && run->progress)
+        tc_progress_end();
+    run->progress = what;
+}
+
+/* While the tool is silent (if a job is named), and while its changes are collected. Not after the
+ * tool's unfinished line, which would be overwritten. */
+static void show_progress(struct run *run)
+{
+    int64_t collected = toolcage_call_collected(run->call);
+    set_progress(run, run->unfinished ? NULL : collected >= 0 ? "collecting changes" : run->job);
+    tc_progress_step(collected < 0 ? 0 : collected, 0);
+}
+
 /* Passes the tool's output on. For a terminal it is escaped; every other reader gets the exact
  * bytes. */
 static void on_output(void *userdata, int stream, const void *bytes, size_t length)
 {
     struct run *run = userdata;
     stream = run->aside ? STDERR_FILENO : stream;
+    set_progress(run, NULL);
     if (!run->shown[stream]) {
         pass_on(run, stream, bytes, length);
         return;
@@ -212,6 +235,7 @@ static int loop(struct run *run, struct tc_failure *failure)
         int rc = toolcage_call_dispatch(run->call, tc_failure_error(failure));
         if (rc)
             return rc < 0 ? rc : 0;
+        show_progress(run);
         bool wants = run->sink >= 0 && run->source_open && run->from == run->to;
         bool waits = wants && in_background(run);
         struct pollfd fds[] = {
@@ -275,6 +299,7 @@ static int run_call(struct run *run, bool input, bool json, struct tc_failure *f
     if (toolcage_call_start(run->call, err))
         return -1;
     int rc = loop(run, failure);
+    set_progress(run, NULL);
     end_output(run);
     return rc;
 }
@@ -319,7 +344,7 @@ int tc_run_silent(struct toolcage_call *call, struct tc_failure *failure)
 
 int tc_run(struct tc_setup *setup, const struct tc_args *args, const char *tool, bool input)
 {
-    struct run run = {.call = setup->call, .sink = -1, .aside = setup->aside};
+    struct run run = {.call = setup->call, .sink = -1, .aside = setup->aside, .job = setup->job};
     for (int stream = STDOUT_FILENO; stream <= STDERR_FILENO; stream++)
         run.shown[stream] = isatty(stream);
     run.mark.plain = !tc_cli_draws(run.shown[STDERR_FILENO] ? STDERR_FILENO : STDOUT_FILENO);

@@ -16,6 +16,7 @@ struct tc_setup {
     struct toolcage_call *call;
     bool aside; /* the tool's standard output goes to standard error, because standard output has
                    another use */
+    const char *job;              /* text of a progress line while the tool is silent; NULL: none */
     int64_t policy_us, engine_us; /* duration of both steps */
 };
 

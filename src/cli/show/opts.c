@@ -7,6 +7,7 @@
 
 #include "cli/show/foreign_options.h"
 #include "cli/show/say.h"
+#include "progress/progress.h"
 
 static const struct tc_option *find_long(const struct tc_verb *verb, const char *name, size_t len)
 {
@@ -31,8 +32,11 @@ const struct tc_option tc_options_all[] = {
 
 static int take_color(const char *when)
 {
-    if (when && tc_color_set(when))
+    if (when && tc_color_set(when)) {
+        if (!strcmp(when, "never"))
+            tc_progress_quiet();
         return 0;
+    }
     if (when)
         tc_cli_say("--color is auto, always or never, not %s", when);
     else

@@ -13,6 +13,7 @@
 #include "cli/show/clean.h"
 #include "cli/show/fold.h"
 #include "cli/show/io.h"
+#include "progress/progress.h"
 
 /* A tool's output and toolcage's lines share a terminal. There toolcage's lines are bold from their
  * start; a tool's cannot be, because its escape sequences are removed. */
@@ -39,6 +40,7 @@ static void line(const char *prefix, const char *fmt, va_list ap)
         whole = tc_cli_format("%s%s%s:%s %s\n", marked && unfinished ? "\n" : "",
                               marked ? "\x1b[1m" : "", prefix, marked ? "\x1b[0m" : "", clean);
     unfinished = false;
+    tc_progress_end();
     if (whole)
         (void)tc_cli_write(STDERR_FILENO, whole, strlen(whole));
 }
@@ -66,6 +68,7 @@ bool tc_cli_ask(int terminal, const char *question)
         tc_cli_format("%s%stoolcage:%s %s ", unfinished ? "\n" : "", marked ? "\x1b[1m" : "",
                       marked ? "\x1b[0m" : "", question);
     unfinished = false;
+    tc_progress_end();
     return whole && tc_cli_write(terminal, whole, strlen(whole)) == 0;
 }
 
@@ -103,6 +106,7 @@ static char *dress(enum tc_paint paint, int fd, const char *text)
 void tc_cli_stderr_painted(enum tc_paint paint, const char *text)
 {
     _autofree_ char *dressed = dress(paint, STDERR_FILENO, text);
+    tc_progress_end();
     if (dressed)
         (void)tc_cli_write(STDERR_FILENO, dressed, strlen(dressed));
 }
@@ -115,6 +119,7 @@ void tc_cli_stderr(const char *text)
 int tc_cli_no_memory(void)
 {
     static const char text[] = "toolcage: out of memory\nhint: " TC_CLI_FREE_MEMORY "\n";
+    tc_progress_end();
     (void)tc_cli_write(STDERR_FILENO, text, sizeof(text) - 1);
     return TC_EXIT_FAILURE;
 }
@@ -168,6 +173,7 @@ const char *tc_cli_unwritable(int errnum)
 
 int tc_cli_print(const char *text, size_t length)
 {
+    tc_progress_end();
     if (!tc_cli_write(STDOUT_FILENO, text, length))
         return 0;
     if (errno == EPIPE)

@@ -15,6 +15,7 @@
 #include "cli/show/json.h"
 #include "cli/show/opts.h"
 #include "cli/show/say.h"
+#include "progress/progress.h"
 
 enum { EXIT_LEFT = 1 }; /* some changes are still staged */
 
@@ -243,6 +244,10 @@ static int ask_engine(struct toolcage_engine *engine, const char *call, const ch
 {
     const char *const *items = (const char *const *)paths->items;
     struct toolcage_error **err = tc_failure_error(failure);
+    tc_progress_start(action[0] == 's'   ? "reading the changes"
+                      : action[0] == 'd' ? "discarding the changes"
+                                         : "applying the changes",
+                      NULL);
     return strcmp(action, "show") == 0
                ? toolcage_engine_changes_json(engine, call, paths->count, items, ret, err)
                : toolcage_engine_settle_json(engine, call, tc_settle_of(action), paths->count,

@@ -8,6 +8,7 @@
 #include "cli/show/failure.h"
 #include "cli/show/json.h"
 #include "cli/show/say.h"
+#include "progress/progress.h"
 
 enum { TC_EXIT_LACKING = 1 };
 
@@ -48,6 +49,7 @@ static int ask_modules(const struct tc_args *args, bool compiles, char **ret)
     struct toolcage_error **err = tc_failure_error(&failure);
     const char *path = args->operand_count == 1 ? args->operands[0] : NULL;
     int deterministic = tc_args_has(args, "deterministic");
+    tc_progress_start("compiling the module", NULL);
     if (path && (compiles ? toolcage_wasm_compile_json(path, deterministic, ret, err)
                           : toolcage_wasm_inspect_json(path, ret, err)) == 0)
         return 0;

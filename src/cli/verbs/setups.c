@@ -134,7 +134,10 @@ static int install(struct tc_setup *setup, const struct tc_args *args, const cha
         return tc_failure_tell(&failure, args, tool);
     if (!tc_args_has(args, "json"))
         tc_cli_say("installing for %s", tool);
+    _autofree_ char *job = tc_cli_format("installing for %s", tool);
+    setup->job = job;
     int rc = tc_run(setup, args, tool, false);
+    setup->job = NULL;
     if (!tc_args_has(args, "json")) {
         if (rc)
             tc_cli_say("nothing was stored for %s", tool);

@@ -14,6 +14,7 @@
 #include "cli/show/json.h"
 #include "cli/show/say.h"
 #include "cli/verbs/fetch.h"
+#include "progress/progress.h"
 
 #define VERSION "50.0.1"
 #define WHEEL "wasmtime-" VERSION "-py3-none-manylinux1_x86_64.whl"
@@ -72,6 +73,14 @@ static char *make_place(void)
     return NULL;
 }
 
+/* Begins a part of the install, "fetching wasmtime==50.0.1", in place of the one before. `subject`
+ * ends at its first blank. */
+static void show_step(const char *verb, const char *subject)
+{
+    _autofree_ char *what = tc_cli_format("%s %.*s", verb, (int)strcspn(subject, " "), subject);
+    tc_progress_start(what ? what : verb, NULL);
+}
+
 static bool is_wheel(const char *file)
 {
     size_t n = strlen(file);
@@ -101,10 +110,11 @@ static int take_package(const char *place, const char *requirement, const char *
     if (!mkdtemp(dir))
         return tc_failure_set(failure, TOOLCAGE_EPATH, "make room there, or set TMPDIR",
                               "%s cannot be made: %s", dir, strerror(errno));
-    return tc_fetch_wheel(dir, requirement, &wheel, failure) ||
-                   tc_fetch_unpack(dir, wheel, failure) || take_module(dir, file, failure)
-               ? -1
-               : 0;
+    show_step("fetching", requirement);
+    if (tc_fetch_wheel(dir, requirement, &wheel, failure))
+        return -1;
+    show_step("unpacking", requirement);
+    return tc_fetch_unpack(dir, wheel, failure) || take_module(dir, file, failure) ? -1 : 0;
 }
 
 /* ---- the catalog ---- */
@@ -122,6 +132,7 @@ static void tell_uncompiled(const char *module, struct toolcage_error *error)
 static int compile_module(const char *module, struct toolcage_error **error)
 {
     char *json = NULL;
+    show_step("compiling", module);
     int rc = toolcage_wasm_compile_json(module, 0, &json, error);
     toolcage_free(json);
     return rc;
@@ -228,6 +239,7 @@ static int install_wheel(const struct work *w, const char *wheel)
     if (!path)
         return tc_failure_set(w->failure, TOOLCAGE_EPATH, "name a wheel that is there",
                               "cannot read %s: %s", wheel, strerror(errno));
+    tc_progress_start("unpacking the wheel", NULL);
     if (tc_fetch_unpack(w->place, path, w->failure) || install_unpacked(w, &count))
         return -1;
     if (count)
