@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
-"""What people type first: make and make try build what runs and no test; make install goes where it is told."""
+"""What people type first: make and make try build what runs and no test; make try is quick, and only a trial; make install goes
+where it is told."""
 
 import json
 import os
@@ -38,6 +39,42 @@ for words in ((), ("try",)):
     check(
         f"ninja -C {build} programs" in plan and f"ninja -C {build}\n" not in plan,
         f"make {' '.join(words)} builds what runs",
+        plan,
+    )
+# the first make of a fresh checkout
+with tempfile.TemporaryDirectory() as fresh:
+    for name in ("Makefile", "tools"):
+        os.symlink(root / name, pathlib.Path(fresh) / name)
+    environ = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "BUILD"))}
+
+    def first(*words):
+        return subprocess.run(
+            ["make", "-n", *words], cwd=fresh, env=environ, capture_output=True, text=True, check=False
+        ).stdout
+
+    QUICK = "setup -Doptimization=0 -Ddebug=false -Dtests=false build-try"
+    plan = first("try")
+    check(
+        QUICK in plan
+        and "ninja -C build-try programs" in plan
+        and plan.endswith("tools/try build-try\n")
+        and "tools/optional" not in plan,
+        "make try makes a quick build of its own",
+        plan,
+    )
+    for words in ((), ("all",), ("install",)):
+        plan = first(*words)
+        check(
+            "setup  build " in plan and "-Doptimization" not in plan and "build-try" not in plan,
+            f"make {' '.join(words)} makes a real one",
+            plan,
+        )
+    (pathlib.Path(fresh) / "build").mkdir()
+    (pathlib.Path(fresh) / "build/build.ninja").touch()
+    plan = first("try")
+    check(
+        "ninja -C build programs" in plan and plan.endswith("tools/try build\n") and "build-try" not in plan,
+        "make try takes the build that is there",
         plan,
     )
 programs = steps("programs")
