@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 
 #include "cli/call/sibling.h"
+#include "cli/show/clean.h"
 #include "cli/show/fold.h"
 #include "cli/show/json.h"
 #include "cli/show/opts.h"
@@ -431,14 +432,15 @@ static int open_proof(struct proof *proof, struct tc_failure *failure)
 
 static int try_all(const struct tc_args *args, struct proof *proof)
 {
+    bool counts = tc_cli_draws(STDERR_FILENO) && !tc_args_has(args, "json");
     for (size_t i = 0; i < tc_attack_count && !interrupted; i++) {
-        if (isatty(STDERR_FILENO))
+        if (counts)
             (void)dprintf(STDERR_FILENO, "\r\033[K%zu/%zu %s", i + 1, tc_attack_count,
                           tc_attacks[i].operands);
         proof->rows[i] = try_attack(proof, &tc_attacks[i]);
         proof->counts[proof->rows[i].finding]++;
     }
-    if (isatty(STDERR_FILENO))
+    if (counts)
         (void)dprintf(STDERR_FILENO, "\r\033[K");
     return interrupted ? TC_EXIT_SIGNAL + interrupted : print_proof(args, proof);
 }
