@@ -65,7 +65,8 @@ def init_trusts_no_replacement():
             set(seen),
         )
         check(
-            all(a.code in (0, 126) for a in answers)
+            # a slow racer puts its file there before the next init begins
+            all(a.code in (0, 126) or (a.code == 125 and "is already here" in a.err) for a in answers)
             and all("was replaced while init wrote it" in a.err for a in said),
             f"a replacement that init sees is reported ({len(said)} of {ROUNDS})",
             [str(a) for a in answers if a.code not in (0, 126)][:2],
