@@ -281,6 +281,33 @@ static int keep_found(struct tc_trees *t, const struct found *f)
     return fd < 0 || dir < 0 ? -1 : 0;
 }
 
+/* Is the path in a directory that is granted, too? */
+static bool in_granted(const struct tc_plan *plan, const struct tc_mount *m)
+{
+    for (size_t i = 0; i < plan->mount_count; i++)
+        if (&plan->mounts[i] != m && plan->mounts[i].from && m->from &&
+            tc_path_below(plan->mounts[i].from, m->from))
+            return true;
+    return false;
+}
+
+/* A database without its newest changes: the tool would see old data, and what it wrote could not
+ * be combined with them. */
+static int check_database(struct tc_cage *cage, const struct tc_mount *m, const struct found *f)
+{
+    const char *suffix = f->fd < 0 || f->dir < 0 || in_granted(cage->plan, m)
+                             ? NULL
+                             : tc_tree_companion(f->dir, f->name);
+    _autofree_ char *parent = suffix ? tc_path_parent(m->from) : NULL;
+    _autofree_ char *word = parent ? tc_shell_quote(parent) : NULL;
+    _autofree_ char *after = tc_format(" is a database whose newest changes are in %s%s next to it",
+                                       f->name, suffix ? suffix : "");
+    _autofree_ char *hint =
+        tc_format("grant the directory of both: --%s %s, or its path in the policy",
+                  m->kind == TC_MOUNT_WRITE ? "write" : "read", word ? word : "DIR");
+    return suffix ? tc_tree_refuse(cage, m, 0, hint, "granted path ", after ? after : "") : 0;
+}
+
 static int resolve_one(struct tc_cage *cage, const struct tc_mount *m)
 {
     struct tc_trees *t = cage->trees;
@@ -299,7 +326,7 @@ static int resolve_one(struct tc_cage *cage, const struct tc_mount *m)
             cage, m, 0,
             "name another path; only filesystem.steering in the policy grants such files", "",
             " steers the host: programs there load or run it automatically");
-    return add_item(cage, m, &f);
+    return check_database(cage, m, &f) < 0 ? -1 : add_item(cage, m, &f);
 }
 
 int tc_tree_resolve(struct tc_cage *cage)

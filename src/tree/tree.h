@@ -223,6 +223,9 @@ int tc_item_learn_around(struct tc_trees *t, struct tc_item *item);
 /* Of the repositories in the directories between the item and a changed path. The last directory is
  * cached. */
 int tc_item_learn_above(struct tc_trees *t, struct tc_item *item, const char *relative);
+/* database.c: if the file is an SQLite database whose newest changes are only in a file next to it,
+ * the suffix of that file's name ("-wal", "-journal"); else NULL. Static. */
+const char *tc_tree_companion(int dirfd, const char *name);
 /* show.c */
 /* The detached mount of an item, kept by the cage; -1 with the failure written. */
 int tc_tree_show(struct tc_cage *cage, const struct tc_item *item, int fd);

@@ -324,6 +324,24 @@ static void gather_removals(struct tc_gathering *g)
     }
 }
 
+/* A database whose last changes are in a file that is deleted with the private directory: neither
+ * that nor the database without it may replace the host's. */
+static void refuse_database(struct tc_gathering *g, const struct tc_walk_entry *e,
+                            const char *suffix)
+{
+    const char *path = g->item->mount->from;
+    struct tc_row row = {.kind = "modified", .held = tc_commit_undone};
+    tc_row_note(g, e, &row);
+    (void)tc_cage_fail(
+        &(struct tc_cage){.outcome = g->found},
+        TC_WHY(TOOLCAGE_EBACKEND, "collect", path,
+               "grant its directory for writing, or let the tool close the database"),
+        TC_CLAUSE_FS_WRITE,
+        "%s was not written back: it is a database, and its last changes are in "
+        "%s%s, which is not granted",
+        path, g->item->name, suffix);
+}
+
 /* A single writable file, in its private directory. */
 static void gather_file(struct tc_gathering *g)
 {
@@ -338,7 +356,11 @@ static void gather_file(struct tc_gathering *g)
         return;
     struct tc_walk_entry e = {
         .dirfd = item->copy, .name = item->name, .relative = item->host_name, .st = &st};
-    (void)visit_copy(g, &e);
+    const char *suffix = tc_tree_companion(item->copy, item->name);
+    if (suffix)
+        refuse_database(g, &e, suffix);
+    else
+        (void)visit_copy(g, &e);
 }
 
 /* Does a single writable file have this name in the private directory? */

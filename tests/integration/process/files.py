@@ -3,8 +3,10 @@
 # Copyright The toolcage authors
 """Files that are granted writable by themselves: they can be replaced, and nothing beside them is shown or changed."""
 
+import contextlib
 import json
 import os
+import sqlite3
 import stat
 import subprocess
 
@@ -337,4 +339,73 @@ def places(s):
         )
 
 
-run(saves, siblings_are_not_shown, ends, conflicts, arguments, named, places)
+CONNECT = "import os, sqlite3, sys; c = sqlite3.connect(sys.argv[1], isolation_level=None); "
+INSERT = "c.execute('insert into t values (7)'); "
+
+
+def databases(s):
+    """An SQLite database, granted without the file that holds its newest changes."""
+    base = s.path("ws/a.db")
+
+    def rows():
+        with contextlib.closing(sqlite3.connect(base)) as c:
+            return [row[0] for row in c.execute("select x from t order by x")]
+
+    for mode in ("wal", "persist", "delete"):
+        with contextlib.closing(sqlite3.connect(base, isolation_level=None)) as c:
+            c.execute(f"pragma journal_mode={mode}")
+            c.execute("drop table if exists t")
+            c.execute("create table t (x)")
+            c.execute("insert into t values (1)")
+        answer = s.python(CONNECT + INSERT + "c.close()", base, writable=[base])
+        check(
+            answer.status == "ok" and rows() == [1, 7],
+            f"a database in mode {mode} that the tool closes is written back",
+            (answer, rows()),
+        )
+    with contextlib.closing(sqlite3.connect(base)) as c:
+        c.execute("pragma journal_mode=wal")
+    for name, code, suffix in (
+        ("of which the log is left", INSERT + "os._exit(0)", "-wal"),
+        (
+            "in the middle of a change",
+            "c.execute('pragma journal_mode=delete'); c.execute('pragma cache_size=1'); c.execute('begin'); "
+            "[c.execute('insert into t values (?)', ('x' * 9000,)) for _ in range(99)]; os._exit(0)",
+            "-journal",
+        ),
+    ):
+        before = s.read("ws/a.db")
+        answer = s.python(CONNECT + code, base, writable=[base])
+        check(
+            answer.status == "error"
+            and f"its last changes are in a.db{suffix}" in answer.error["message"]
+            and "grant its directory" in answer.error["hint"]
+            and answer.kinds == {base: "not committed"}
+            and s.read("ws/a.db") == before,
+            f"a database {name} is not written back, and the call says so",
+            answer,
+        )
+        answer = s.python(CONNECT + code, base, writable=[s.ws])
+        check(answer.status == "ok" and 7 in rows(), f"{name}: its directory is enough", (answer, rows()))
+    with contextlib.closing(sqlite3.connect(base, isolation_level=None)) as c:
+        c.execute("pragma journal_mode=wal")
+        c.execute("insert into t values (8)")
+        for grant, option in (
+            ({"writable": [base]}, "--write"),
+            ({"readable": [base], "writable": []}, "--read"),
+        ):
+            answer = s.shell("true", **grant)
+            check(
+                answer.code == 126
+                and "whose newest changes are in a.db-wal" in answer.error["message"]
+                and f"{option} {s.ws}" in answer.error["hint"],
+                f"refused: a database without the log that a host program writes ({option})",
+                answer,
+            )
+        answer = s.python(
+            CONNECT + "print(list(c.execute('select x from t where x = 8')))", base, readable=[s.ws]
+        )
+        check(answer.out == "[(8,)]\n", "a reader of its directory sees the newest row", answer)
+
+
+run(databases, saves, siblings_are_not_shown, ends, conflicts, arguments, named, places)
