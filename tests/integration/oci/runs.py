@@ -420,6 +420,41 @@ def missing_system_calls_are_listed(s):
     )
 
 
+READS = """
+import os, socket, struct, threading, time
+server = socket.create_server(("127.0.0.1", 0))
+for name in ("recv", "recv in time", "read", "read in time"):
+    client = socket.create_connection(server.getsockname())
+    peer, _ = server.accept()
+    if "in time" in name:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", 20, 0))
+    threading.Timer(0.5, peer.sendall, [b"data"]).start()
+    try:
+        print(name, (client.recv(9) if "recv" in name else os.read(client.fileno(), 9)).decode(), sep=": ")
+    except BlockingIOError:
+        print(name, "EAGAIN", sep=": ")
+    time.sleep(1)
+"""
+
+
+def a_socket_is_read(s):
+    """Debian's runsc of 2022 has a fault in read(2), which recv(2) does not have."""
+    answer = s.python(READS, more=more(), network='["127.0.0.1:9"]')
+    old = (
+        "runsc" in RUNTIME
+        and "20221219"
+        in subprocess.run(
+            [shutil.which(RUNTIME), "--version"], capture_output=True, text=True, check=True
+        ).stdout
+    )
+    read = "EAGAIN" if old else "data"
+    check(
+        answer.out == f"recv: data\nrecv in time: data\nread: {read}\nread in time: {read}\n",
+        f"recv of a socket waits for data, and read gives {read}",
+        answer,
+    )
+
+
 def main():
     if not any(
         os.access(os.path.join(place, RUNTIME), os.X_OK)
@@ -442,6 +477,7 @@ def main():
         a_session,
         features_of_the_process_cage_are_refused,
         missing_system_calls_are_listed,
+        a_socket_is_read,
         a_full_memory,
     )
 
