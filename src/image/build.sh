@@ -84,18 +84,25 @@ ask() {
     "$SED" -n '/^Date: /{s///p;q}' "$OWN/apt/state/lists/"*"_dists_${chosen}_InRelease" | "$DATE" -u -f - +%s || :
 }
 
-# Excludes manuals, and files for compilers and editors, which npm's packages bring with the development files of Node.js
-# and OpenSSL.
+# Excludes manuals, and files for compilers, editors and debuggers, which npm's packages bring with the development files of
+# Node.js and OpenSSL. The default image also does without what git brings for servers and mail: its servers, and the Perl
+# modules that perl-base does not have; an added package may need them. dpkg obeys the last rule that matches a path.
 bootstrap() {
     for option; do
         shift
         set -- "$@" "--aptopt=${option%%=*} \"${option#*=}\""
     done
-    [ -n "$MINIMAL" ] || PACKAGES=python3,python3-pip,nodejs,npm,node-typescript,ca-certificates${PACKAGES:+,$PACKAGES}
-    set -- ${PACKAGES:+"--include=$PACKAGES"} "$@" "$SUITE" "$OWN/root.tar" "$MIRROR"
-    for path in 'lib/*/libuv.a' 'lib/*/libssl.a' 'lib/*/libcrypto.a' \
+    [ -n "$MINIMAL$PACKAGES" ] && extras='' ||
+        extras='share/perl/* lib/*/perl/* lib/git-core/git-daemon lib/git-core/git-http-backend lib/git-core/git-http-push
+            lib/git-core/git-imap-send lib/git-core/git-shell lib/git-core/scalar bin/git-shell bin/scalar'
+    [ -n "$MINIMAL" ] || PACKAGES=python3,python3-pip,nodejs,npm,node-typescript,git,curl,ca-certificates${PACKAGES:+,$PACKAGES}
+    set -- '--dpkgopt=path-include=/usr/share/nodejs/typescript/*.d.ts' ${PACKAGES:+"--include=$PACKAGES"} "$@" \
+        "$SUITE" "$OWN/root.tar" "$MIRROR"
+    set -f # $extras has patterns
+    # shellcheck disable=SC2086  # each word is a pattern
+    for path in 'lib/*/libuv.a' 'lib/*/libssl.a' 'lib/*/libcrypto.a' 'share/nodejs/*[jt]s.map' 'share/nodejs/*.d.ts' \
         'share/nodejs/typescript/lib/*/diagnosticMessages.generated.json' 'share/nodejs/@types/*' 'share/bash-completion/*' \
-        'share/lintian/*' 'share/locale/*' 'share/info/*' 'share/doc/*' 'share/man/*' 'include/*'; do
+        'share/lintian/*' 'share/locale/*' 'share/info/*' 'share/doc/*' 'share/man/*' 'include/*' $extras; do
         set -- "--dpkgopt=path-exclude=/usr/$path" "$@" # dpkg's configuration in the image keeps this order
     done
     set -- "$MMDEBSTRAP" --variant=essential --format=tar '--aptopt=APT::Install-Recommends "false"' --keyring="$KEYRING" "$@"

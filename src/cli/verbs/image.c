@@ -100,25 +100,26 @@ static int run_image(const struct tc_args *args)
 const struct tc_verb tc_verb_image_build = {
     .name = "image build",
     .operands = "NAME [IMAGE]",
-    .summary = "an image with current Python and Node.js, from Debian's packages",
-    .text = "The image \"default\" is for policies with backend = \"oci\" and no image. mmdebstrap "
-            "installs\n"
-            "packages from this host's apt mirror. The build first prints the "
-            "versions that "
-            "each suite\n"
-            "has. The same packages give the same digest on every host. Always included, unless "
-            "--minimal is\n"
-            "set: python3, python3-pip, nodejs, npm, node-typescript, ca-certificates. The name "
-            "\"guest\" builds\n"
-            "the kernel and initramfs of VMs, from a Debian kernel; with IMAGE also the disk of "
-            "that image,\n"
-            "which backend = \"qemu\" needs.\n"
-            "\n"
-            "examples:\n"
-            "  toolcage image build default\n"
-            "  toolcage image build science --package python3-numpy --package git\n"
-            "  toolcage image build small --minimal --suite stable --package python3\n"
-            "  toolcage image build guest science\n",
+    .summary = "an image with Python, Node.js, git and curl, from Debian's packages",
+    .text =
+        "The image \"default\" is for policies with backend = \"oci\" and no image. mmdebstrap "
+        "installs\n"
+        "packages from this host's apt mirror. The build first prints the "
+        "versions that "
+        "each suite\n"
+        "has. The same packages give the same digest on every host. Always included, unless "
+        "--minimal is\n"
+        "set: python3, python3-pip, nodejs, npm, node-typescript, git, curl, "
+        "ca-certificates. The name\n"
+        "\"guest\" builds the kernel and initramfs of VMs, from a Debian kernel; with IMAGE also "
+        "the disk of\n"
+        "that image, which backend = \"qemu\" needs.\n"
+        "\n"
+        "examples:\n"
+        "  toolcage image build default\n"
+        "  toolcage image build science --package python3-numpy --package jq\n"
+        "  toolcage image build small --minimal --suite stable --package python3\n"
+        "  toolcage image build guest science\n",
     .options = build_options,
     .least = 1,
     .most = 2,

@@ -253,6 +253,37 @@ def the_default():
     image("remove", "default")
 
 
+def build_installs_its_packages():
+    """The words for mmdebstrap, by the script that the program embeds."""
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../src/image/build.sh")
+
+    def words(packages, minimal=""):
+        env = dict.fromkeys(("SUITE", "MIRROR", "KEYRING", "OWN"), "x") | {"MMDEBSTRAP": "/bin/echo"}
+        done = subprocess.run(
+            ["/bin/sh", script, "bootstrap"],
+            env=env | {"PACKAGES": packages, "MINIMAL": minimal},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout.split()
+
+    usual = "--include=python3,python3-pip,nodejs,npm,node-typescript,git,curl,ca-certificates"
+    perl = "--dpkgopt=path-exclude=/usr/share/perl/*"
+    check(
+        usual in words("") and perl in words(""),
+        "the default image has git and curl, and no Perl modules",
+        words(""),
+    )
+    more = words("perl")
+    check(f"{usual},perl" in more and perl not in more, "with an added package Perl is whole", more)
+    check(
+        "--include=jq" in words("jq", "yes"),
+        "a minimal image has the named packages alone",
+        words("jq", "yes"),
+    )
+
+
 def closed_directories():
     """An image's /root is its owner's: a tool of root's is somebody else."""
     entries = root_entries() + [entry("root", tarfile.DIRTYPE, mode=0o700)]
@@ -554,6 +585,7 @@ try:
     for runtime in ("crun", "runc", "runsc"):
         calls(runtime)
     the_default()
+    build_installs_its_packages()
     closed_directories()
     a_newer_one()
     removal()
