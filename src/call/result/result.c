@@ -250,11 +250,14 @@ static struct toolcage_error *error_of_failure(const struct tc_result_frame *fra
                                         tc_policy_number(line));
 }
 
+/* A shell exits with 128 and the number of the signal that ended its last command. */
 static void note_failure(const struct tc_result_frame *frame, struct tc_outcome *o)
 {
-    char *note = o->signal == SIGSYS ? strdup("it made a system call of a foreign ABI; a cage runs "
-                                              "64-bit programs only")
-                                     : tc_exec_note(frame, o->exit_code);
+    static const char text[] =
+        "made a system call of a foreign ABI; a cage runs 64-bit programs only";
+    char *note = o->signal == SIGSYS            ? tc_format("it %s", text)
+                 : o->exit_code == 128 + SIGSYS ? tc_format("a command of it %s", text)
+                                                : tc_exec_note(frame, o->exit_code);
     if (note)
         tc_outcome_note(o, note);
 }

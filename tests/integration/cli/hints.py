@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import socket
+import struct
 import subprocess
 
 from cli import Place, check, expect, finish
@@ -358,6 +359,38 @@ def repositories(place):
     )
 
 
+def foreign_abi(place):
+    """A 32-bit program makes exit(7), in a cage of its own and started by a shell."""
+    code = bytes.fromhex("b801000000bb07000000cd80")  # mov eax, 1; mov ebx, 7; int 0x80
+    size, start = 52 + 32 + len(code), 0x10000
+    header = struct.pack(
+        "<16sHHIIIIIHHHHHH", b"\x7fELF\1\1\1", 2, 3, 1, start + 84, 52, 0, 0, 52, 32, 1, 0, 0, 0
+    )
+    segment = struct.pack("<8I", 1, 0, start, start, size, size, 5, 4096)
+    path = place.write("i386", "")
+    with open(path, "wb") as out:
+        out.write(header + segment + code)
+    os.chmod(path, 0o755)
+    if run_outside(path) != 7:
+        return skip("a 32-bit program is named", "the kernel here does not run 32-bit programs")
+    answer = place.run("exec", "--read", path, "--", path)
+    check("it made a system call of a foreign ABI" in answer.err, "a 32-bit program is named", answer)
+    answer = place.run("exec", "--read", path, "--", "sh", "-c", path)
+    check(
+        answer.code == 159 and "a command of it made a system call of a foreign ABI" in answer.err,
+        "a 32-bit program that a shell started is named",
+        answer,
+    )
+    return None
+
+
+def run_outside(path):
+    try:
+        return subprocess.run([path], check=False).returncode
+    except OSError:
+        return None
+
+
 def servers(place):
     """A tool's own server is no denial, whether its port is open at once or later."""
     wait = "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do curl -s -o /dev/null localhost:%d && exit 3; sleep 0.3; done; exit 4"
@@ -381,6 +414,7 @@ with Place() as here:
         files,
         ends,
         repositories,
+        foreign_abi,
         servers,
     ):
         part(here)

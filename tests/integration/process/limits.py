@@ -432,7 +432,9 @@ def holes(s):
     check(answer.out.split() == ["0", "0", "1048576"], "a terabyte of nothing", answer)
     for more in ("", 'workspace = { mode = "overlay" }'):
         answer = s.shell(script, more=more)
-        check(answer.out.split()[0] == str(1 << 40), f"the host's own file system is the host's {more}", answer)
+        check(
+            answer.out.split()[0] == str(1 << 40), f"the host's own file system is the host's {more}", answer
+        )
         os.unlink(s.path("ws/big"))
 
 
