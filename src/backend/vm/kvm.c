@@ -26,7 +26,9 @@
 
 /* KVM is faster than emulation if it works, and host load slows both down. A guest that needs more
  * than MOST_MS is of no use. */
-enum { BOOT_MS = 60000, LEAST_MS = 5000, MOST_MS = 20000, TIMES = 2, RECORD_MAX = 64 << 10 };
+enum { LEAST_MS = 5000, MOST_MS = 20000, TIMES = 2, RECORD_MAX = 64 << 10 };
+/* How long to wait for the test of another process: its boots, and the ends of their cages. */
+enum { OTHER_MS = LEAST_MS + 2 * MOST_MS + 15000, LOOK_MS = 50 };
 
 void tc_kvm_done(struct tc_kvm *kvm)
 {
@@ -124,16 +126,21 @@ static bool make_key(const char *vm, char ret[TC_DIGEST_SIZE])
 
 /* ---- the record ---- */
 
-/* Opens and locks the record of a backend: a second process waits for the result of the first one.
- * -1: the record cannot be opened. */
-static int open_record(const char *backend)
+/* Opens and locks the record of a backend: a second process waits for the result of the first one,
+ * at most OTHER_MS. -1: the record cannot be opened or locked. */
+static int open_record(const char *backend, int *ret_waited_ms)
 {
     _autofree_ char *directory = NULL;
     if (!tc_state_directory(&directory) || !directory || tc_make_directories(directory) < 0)
         return -1;
     _autofree_ char *path = tc_format("%s/kvm-%s", directory, backend);
     _autofd_ int fd = path ? tc_open_own(path, O_RDWR | O_CREAT) : -1;
-    return fd >= 0 && flock(fd, LOCK_EX) == 0 ? TAKE_FD(fd) : -1;
+    for (; fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0; *ret_waited_ms += LOOK_MS) {
+        if (errno != EWOULDBLOCK || *ret_waited_ms >= OTHER_MS)
+            return -1;
+        (void)usleep(LOOK_MS * 1000);
+    }
+    return TAKE_FD(fd);
 }
 
 /* The record is "KEY boots\n" or "KEY not REASON\n". False: it has no result for this key. */
@@ -221,7 +228,7 @@ static int emulate(struct tc_search *search, const char *backend, char **ret_rea
     if (search->emulated_ms > 0 || (search->emulated_ms < 0 && !own))
         return 0;
     struct boot slow = {.ms = 0};
-    int r = time_boot(search, EMULATES, "tcg", BOOT_MS, &slow, err);
+    int r = time_boot(search, EMULATES, "tcg", MOST_MS, &slow, err);
     search->emulated_ms = slow.reason ? -1 : slow.ms > 0 ? slow.ms : 1;
     if (own)
         *ret_reason = TAKE(slow.reason);
@@ -262,21 +269,39 @@ static int try_boot(struct tc_search *search, const char *backend, struct tc_kvm
     return ret->boots || ret->reason ? 0 : tc_fail_memory(err);
 }
 
+/* The other process may be stopped, or its VM may wait in the kernel. */
+static int fail_other(struct tc_kvm *ret, struct toolcage_error **err)
+{
+    ret->reason = tc_format(DEVICE " is there, but another toolcage process tests it, and did not "
+                                   "finish within %d s",
+                            OTHER_MS / 1000);
+    return ret->reason ? 0 : tc_fail_memory(err);
+}
+
+/* A failure that another process found meanwhile is not tested again. */
+static int find_result(struct tc_search *search, const char *backend, const char *vm, bool again,
+                       struct tc_kvm *ret, struct toolcage_error **err)
+{
+    char key[TC_DIGEST_SIZE];
+    int waited_ms = 0;
+    _autofd_ int record = make_key(vm, key) ? open_record(backend, &waited_ms) : -1;
+    if (record < 0 && waited_ms >= OTHER_MS)
+        return fail_other(ret, err);
+    if (read_record(record, key, ret) && (ret->boots || !again || waited_ms))
+        return 0;
+    tc_kvm_done(ret);
+    int r = try_boot(search, backend, ret, err);
+    if (r == 0)
+        write_record(record, key, ret);
+    return r;
+}
+
 int tc_kvm_look(struct tc_search *search, const char *backend, const char *vm, bool again,
                 struct tc_kvm *ret, struct toolcage_error **err)
 {
-    char key[TC_DIGEST_SIZE];
     if (!tc_kvm_present(ret))
         return ret->reason ? 0 : tc_fail_memory(err);
-    _autofd_ int record = make_key(vm, key) ? open_record(backend) : -1;
-    bool kept = read_record(record, key, ret);
-    int r = 0;
-    if (!kept || (again && !ret->boots)) {
-        tc_kvm_done(ret);
-        r = try_boot(search, backend, ret, err);
-        if (r == 0)
-            write_record(record, key, ret);
-    }
+    int r = find_result(search, backend, vm, again, ret, err);
     if (r == 0 && !ret->boots &&
         !(ret->fix = strdup("toolcage doctor tries it again; where this is a virtual machine, its "
                             "host has to offer nested virtualisation that works")))

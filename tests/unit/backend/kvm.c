@@ -91,17 +91,17 @@ static void slow_host_gets_the_time_of_emulation(void **state)
     struct tc_search search = {.run = boot};
     (void)state;
     the.now_ms = 1000, the.kvm_ms = 9000, the.tcg_ms = 6000;
-    look(&search, "qemu", true, "kvm 5000; tcg 60000; kvm 12000; ");
+    look(&search, "qemu", true, "kvm 5000; tcg 20000; kvm 12000; ");
 }
 
-static void hanging_kvm_is_tried_within_two_minutes(void **state)
+static void hanging_kvm_is_tried_for_about_a_minute(void **state)
 {
     struct tc_search search = {.run = boot};
     (void)state;
     the.now_ms = 1000, the.kvm_ms = INT64_MAX, the.tcg_ms = INT64_MAX;
-    look(&search, "qemu", false, "kvm 5000; tcg 60000; kvm 20000; ");
+    look(&search, "qemu", false, "kvm 5000; tcg 20000; kvm 20000; ");
     look(&search, "firecracker", false, "kvm 5000; kvm 20000; ");
-    assert_true(the.now_ms < 120000);
+    assert_true(the.now_ms <= 1000 + 70000);
 }
 
 int main(void)
@@ -109,7 +109,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(working_kvm_boots_once),
         cmocka_unit_test(slow_host_gets_the_time_of_emulation),
-        cmocka_unit_test(hanging_kvm_is_tried_within_two_minutes),
+        cmocka_unit_test(hanging_kvm_is_tried_for_about_a_minute),
     };
     return cmocka_run_group_tests_name("kvm", tests, NULL, NULL);
 }
