@@ -260,9 +260,24 @@ static int fail_job(struct toolcage_error **err, int code, const char *what, int
                    "%s", what);
 }
 
+/* Longer than the limits of all probes together, which the helper enforces. So it ends only the
+ * wait for a helper that is blocked itself. */
+enum { PROBES_SECONDS = 180 };
+
+static int fail_reply(struct toolcage_error **err, int errnum)
+{
+    if (errnum != EAGAIN)
+        return fail_job(err, TOOLCAGE_EHELPER, "the helper exited without a reply", errnum);
+    return tc_fail(err,
+                   TC_WHY(TOOLCAGE_EHELPER, "job", "toolcage-helper",
+                          "see what the helper waits for (ps: state and wchan), then try again"),
+                   "the helper's probes of this host did not answer within %d s", PROBES_SECONDS);
+}
+
 int tc_engine_ask(struct toolcage_engine *engine, enum tc_job_kind kind, int plan,
                   struct tc_message *ret_message, int *ret_fd, struct toolcage_error **err)
 {
+    const struct timeval patience = {.tv_sec = kind == TC_JOB_PROBE ? PROBES_SECONDS : 0};
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return fail_job(err, TOOLCAGE_ESYSTEM, "cannot make a socket for the job", errno);
@@ -274,6 +289,7 @@ int tc_engine_ask(struct toolcage_engine *engine, enum tc_job_kind kind, int pla
         return r;
     /* Only the helper may hold its end, or the helper's exit would go unnoticed. */
     (void)close(TAKE_FD(theirs));
+    (void)setsockopt(ours, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)); /* 0: no limit */
     int fds[1];
     size_t count = 0;
     ssize_t n = tc_recv(ours, ret_message, sizeof(*ret_message), fds, 1, &count, NULL, NULL, true);
@@ -283,7 +299,7 @@ int tc_engine_ask(struct toolcage_engine *engine, enum tc_job_kind kind, int pla
     }
     if (count && n >= 0)
         (void)close(fds[0]);
-    return fail_job(err, TOOLCAGE_EHELPER, "the helper exited without a reply", n < 0 ? errno : 0);
+    return fail_reply(err, n < 0 ? errno : 0);
 }
 
 int tc_engine_probe(struct toolcage_engine *engine, struct tc_outcome *ret,

@@ -331,6 +331,29 @@ static bool begin_probe(struct tc_job_record *j)
     return false;
 }
 
+/* The record belongs to a cage whose processes do not end, or whose preparation does not. The
+ * remaining probes would need it. */
+static void report_untried(const struct tc_job_record *j, struct tc_outcome *rows)
+{
+    const struct tc_executor *w;
+    for (size_t i = j->probed; j->reason < TC_FOR_HOST && (w = tc_executor_at(i)); i++) {
+        struct tc_plan plan = {0};
+        struct tc_probe *row =
+            w->probe && w->probe->plan(w, &plan) ? TC_PUSH(rows->probes, rows->probe_count) : NULL;
+        if (row)
+            *row = (struct tc_probe){
+                .backend = strdup(w->name),
+                .whole = true,
+                .clause = TC_CLAUSE_PRIV_NONE,
+                .reason =
+                    tc_format("not tested: the trial cage of %s was killed, but has not ended",
+                              j->cage.executor->name),
+                .fix = strdup("find the processes that wait in the kernel (ps: state D) and what "
+                              "they wait for, then run toolcage doctor again")};
+        tc_plan_done(&plan);
+    }
+}
+
 bool tc_job_next_probe(struct tc_job_record *j)
 {
     struct tc_outcome rows = {.exit_code = -1, .failure.clause = -1};
@@ -347,6 +370,8 @@ bool tc_job_next_probe(struct tc_job_record *j)
         tc_job_clear(j);
     if (j->state == TC_IS_GONE && begin_probe(j))
         return true;
+    if (j->state != TC_IS_GONE)
+        report_untried(j, &j->outcome);
     (void)tc_journal_sweep();
     j->outcome.notice = tc_journal_cuts();
     return false;

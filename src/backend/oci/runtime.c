@@ -150,8 +150,9 @@ char *tc_oci_version(struct tc_oci_asked *asked, const char *name)
         if (poll(&ended, 1, LAST_MS) > 0)
             version = read_words(asked->out, name);
         (void)kill(asked->pid, SIGKILL);
-        while (waitpid(asked->pid, NULL, 0) < 0 && errno == EINTR)
-            ;
+        /* a process that waits in the kernel is left to it: the event loop must not wait */
+        (void)poll(&ended, 1, LAST_MS);
+        (void)waitpid(asked->pid, NULL, WNOHANG);
     }
     if (asked->pidfd >= 0)
         (void)close(asked->pidfd);
