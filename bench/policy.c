@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "bench.h"
+#include "policy/explain/explain.h"
 #include "policy/policy.h"
 
 enum { GRANTS = 200 };
@@ -68,9 +69,12 @@ static void measure_grant(const struct toolcage_policy *policy, int tool, struct
         die("%s", toolcage_error_report(err));
     samples_add(grant, cpu_us() - start);
     start = cpu_us();
-    if (tc_policy_explain(policy, &made, "read /data/a/b", NULL, &json, &err))
+    struct tc_verdict verdict = {0};
+    if (tc_policy_verdict(policy, &made, "read /data/a/b", &verdict, &err) ||
+        tc_policy_explain(policy, &made, &verdict, NULL, &json, &err))
         die("%s", toolcage_error_report(err));
     samples_add(explain, cpu_us() - start);
+    tc_verdict_done(&verdict);
     free(json);
     tc_grant_done(&made);
 }

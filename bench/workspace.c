@@ -11,14 +11,14 @@
 #include "bench.h"
 
 struct mode {
-    const char *name, *workspace;
+    const char *name, *workspace, *more;
 };
 
 static const struct mode modes[] = {
-    {"bind", "mode = \"bind\""},
-    {"overlay, nothing comes back", "mode = \"overlay\", commit = \"never\""},
-    {"overlay", "mode = \"overlay\""},
-    {"copy", "mode = \"copy\""},
+    {"bind", "mode = \"bind\"", ""},
+    {"overlay", "mode = \"overlay\"", ""},
+    {"overlay in memory", "mode = \"overlay\"", "disk = \"4GiB\"\n"},
+    {"copy", "mode = \"copy\"", "disk = \"4GiB\"\n"},
 };
 enum { MODES = sizeof(modes) / sizeof(modes[0]) };
 
@@ -43,7 +43,7 @@ static struct toolcage_policy *load(const char *tool, const char *tree)
                 "\"none\"\n"
                 "timeout = \"10m\"\nmemory = { max = \"512MiB\", by = \"any\" }\nworkspace = { %s "
                 "}\n%s",
-                i, tool, tree, modes[i].workspace, i ? "disk = \"4GiB\"\n" : "");
+                i, tool, tree, modes[i].workspace, modes[i].more);
     fclose(out);
     if (toolcage_policy_load_buffer(text, size, "/bench.toml", &policy, &err))
         die("%s", toolcage_error_report(err));
