@@ -17,40 +17,60 @@
 
 const char tc_required_hint[] = "remove it: an argument is required unless it has optional = true";
 
+#define LIMITS_HINT "limits are keys of the tool itself: timeout = \"30s\", memory = \"512MiB\""
+
+/* Keys that people expect from other tools, and what to write instead. */
+static const struct {
+    enum tc_scope scope;
+    const char *key, *hint;
+} habits[] = {
+    {TC_SCOPE_TOOL, "read", "write filesystem = { readable = [\"/data\"] }"},
+    {TC_SCOPE_TOOL, "write", "write filesystem = { writable = [\"/data\"] }"},
+    {TC_SCOPE_TOOL, "mounts",
+     "write filesystem = { readable = [{ path = \"/data\", from = \"data\" }] }"},
+    {TC_SCOPE_TOOL, "volumes",
+     "write filesystem = { readable = [{ path = \"/data\", from = \"data\" }] }"},
+    {TC_SCOPE_TOOL, "limits", LIMITS_HINT},
+    {TC_SCOPE_TOOL, "resources", LIMITS_HINT},
+    {TC_SCOPE_TOOL, "parameters", "did you mean \"arguments\"?"},
+    {TC_SCOPE_TOOL, "hosts", "write network = [\"api.example.com:443\"]"},
+    {TC_SCOPE_FILESYSTEM, "read", "did you mean \"readable\"?"},
+    {TC_SCOPE_FILESYSTEM, "write", "did you mean \"writable\"?"},
+    {TC_SCOPE_FILESYSTEM, "deny", "did you mean \"denied\"?"},
+    {TC_SCOPE_FILESYSTEM, "allow", "readable = [\"/data\"], or writable = [\"/data\"]"},
+    {TC_SCOPE_ARGUMENT, "within",
+     "for a path within a directory: read = [\"/workspace\"] or write = [\"/workspace\"]"},
+    {TC_SCOPE_ARGUMENT, "path",
+     "for a path within a directory: read = [\"/workspace\"] or write = [\"/workspace\"]"},
+    {TC_SCOPE_ARGUMENT, "min",
+     "did you mean \"minimum\"? for the length of a string: minLength; of an array: minItems"},
+    {TC_SCOPE_ARGUMENT, "max",
+     "did you mean \"maximum\"? for the length of a string: maxLength; of an array: maxItems"},
+    {TC_SCOPE_TEST, "read", "allowed = [\"read /PATH\"], or denied = [\"read /PATH\"]"},
+    {TC_SCOPE_TEST, "write", "allowed = [\"write /PATH\"], or denied = [\"write /PATH\"]"},
+    {TC_SCOPE_TEST, "exec", "allowed = [\"exec /PATH\"], or denied = [\"exec /PATH\"]"},
+    {TC_SCOPE_TEST, "connect",
+     "allowed = [\"connect HOST:PORT\"], or denied = [\"connect HOST:PORT\"]"},
+    {TC_SCOPE_TEST, "expect",
+     "allowed = [\"read /PATH\"] lists accesses that must be allowed, denied = [...] those "
+     "that must not; call = \"allowed\" or \"denied\" is about the call itself"},
+    {TC_SCOPE_WASM, "isolation",
+     "a module always runs in a separate caged process: otherwise an engine bug would affect "
+     "your program, and a blocked call could not be ended; reuse = \"same-grant\" keeps that "
+     "process for the next call"},
+};
+
+/* [defaults] has most keys of a tool, and the same habits. */
+static bool is_habit_of(enum tc_scope row, enum tc_scope scope)
+{
+    return row == scope || (row == TC_SCOPE_TOOL && scope == TC_SCOPE_DEFAULTS);
+}
+
 static bool find_habit_key(enum tc_scope scope, const char *key, char *hint, size_t size)
 {
-    static const struct {
-        enum tc_scope scope;
-        const char *key, *hint;
-    } rows[] = {
-        {TC_SCOPE_FILESYSTEM, "read", "did you mean \"readable\"?"},
-        {TC_SCOPE_FILESYSTEM, "write", "did you mean \"writable\"?"},
-        {TC_SCOPE_FILESYSTEM, "deny", "did you mean \"denied\"?"},
-        {TC_SCOPE_FILESYSTEM, "allow", "readable = [\"/data\"], or writable = [\"/data\"]"},
-        {TC_SCOPE_ARGUMENT, "within",
-         "for a path within a directory: read = [\"/workspace\"] or write = [\"/workspace\"]"},
-        {TC_SCOPE_ARGUMENT, "path",
-         "for a path within a directory: read = [\"/workspace\"] or write = [\"/workspace\"]"},
-        {TC_SCOPE_ARGUMENT, "min",
-         "did you mean \"minimum\"? for the length of a string: minLength; of an array: minItems"},
-        {TC_SCOPE_ARGUMENT, "max",
-         "did you mean \"maximum\"? for the length of a string: maxLength; of an array: maxItems"},
-        {TC_SCOPE_TEST, "read", "allowed = [\"read /PATH\"], or denied = [\"read /PATH\"]"},
-        {TC_SCOPE_TEST, "write", "allowed = [\"write /PATH\"], or denied = [\"write /PATH\"]"},
-        {TC_SCOPE_TEST, "exec", "allowed = [\"exec /PATH\"], or denied = [\"exec /PATH\"]"},
-        {TC_SCOPE_TEST, "connect",
-         "allowed = [\"connect HOST:PORT\"], or denied = [\"connect HOST:PORT\"]"},
-        {TC_SCOPE_TEST, "expect",
-         "allowed = [\"read /PATH\"] lists accesses that must be allowed, denied = [...] those "
-         "that must not; call = \"allowed\" or \"denied\" is about the call itself"},
-        {TC_SCOPE_WASM, "isolation",
-         "a module always runs in a separate caged process: otherwise an engine bug would affect "
-         "your program, and a blocked call could not be ended; reuse = \"same-grant\" keeps that "
-         "process for the next call"},
-    };
-    for (size_t i = 0; i < TC_COUNT(rows); i++)
-        if (rows[i].scope == scope && tc_streq(rows[i].key, key))
-            return (size_t)snprintf(hint, size, "%s", rows[i].hint) < size;
+    for (size_t i = 0; i < TC_COUNT(habits); i++)
+        if (is_habit_of(habits[i].scope, scope) && tc_streq(habits[i].key, key))
+            return (size_t)snprintf(hint, size, "%s", habits[i].hint) < size;
     if (scope != TC_SCOPE_ENV)
         return false;
     (void)snprintf(hint, size,
@@ -72,8 +92,11 @@ static bool find_habit_value(const struct tc_node *node, enum tc_node_kind wante
         return (size_t)snprintf(hint, size,
                                 "env.pass = [\"NAME\"] passes your own value, env.set = { NAME = "
                                 "\"value\" } sets one") < size;
-    if (wanted != TC_NODE_ARRAY || node->kind != TC_NODE_STRING || !node->text ||
-        strpbrk(node->text, "\"\\\n\t"))
+    bool plain = node->kind == TC_NODE_STRING && node->text && !strpbrk(node->text, "\"\\\n\t");
+    if (wanted == TC_NODE_TABLE && tc_streq(key, "workspace") && plain)
+        return (size_t)snprintf(hint, size, "write workspace = { mode = \"%s\" }", node->text) <
+               size;
+    if (wanted != TC_NODE_ARRAY || !plain)
         return false;
     return (size_t)snprintf(hint, size, "write [\"%s\"]", node->text) < size;
 }

@@ -125,8 +125,13 @@ void tc_parse_argument(struct tc_parse *p, struct tc_node *node, struct tc_spec 
             "\"%.80s\" is not an argument name", node->key);
         return;
     }
-    if (!tc_parse_is(p, node, TC_NODE_TABLE))
+    if (node->kind != TC_NODE_TABLE) {
+        char hint[160];
+        (void)snprintf(hint, sizeof(hint), "write arguments.%s = { type = \"string\" }", node->key);
+        tc_parse_bad(p, node, hint, "%s must be a table, not %s", node->key,
+                     tc_node_kind_name(node->kind));
         return;
+    }
     struct tc_argument *argument = TC_PARSE_PUSH(p, spec->arguments, spec->argument_count);
     if (!argument)
         return;

@@ -4,6 +4,7 @@
  * The key `network`. */
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "policy/endpoint.h"
 #include "policy/http_path.h"
@@ -155,16 +156,32 @@ static void add_entry(struct tc_parse *p, struct tc_spec *spec, struct tc_node *
     p->diag.memory |= fine && !to;
 }
 
+/* Words that people write for all or nothing, and not the name of a host. */
+static const char *switch_hint(const char *text)
+{
+    static const char *const none[] = {"no", "off", "false", "none", "deny", "disabled"};
+    static const char *const all[] = {"all", "any", "yes", "on", "true", "full", "host", "bridge"};
+    for (size_t i = 0; i < TC_COUNT(none); i++)
+        if (strcasecmp(text, none[i]) == 0)
+            return "write network = \"none\"";
+    for (size_t i = 0; i < TC_COUNT(all); i++)
+        if (strcasecmp(text, all[i]) == 0)
+            return "name each endpoint, as in network = [\"api.example.com:443\"]";
+    return NULL;
+}
+
 /* Refuses a string instead of an array; often it is a URL. The hint has its host and port. */
 static void refuse_bare(struct tc_parse *p, const struct tc_node *node)
 {
     char hint[200];
+    const char *meant = switch_hint(node->text);
     const char *scheme = strstr(node->text, "://"), *host = scheme ? scheme + 3 : node->text;
     int len = (int)strcspn(host, scheme ? "/?#" : "");
     bool unsaid = tc_startswith(node->text, "http://") && !memchr(host, ':', (size_t)len);
     (void)snprintf(hint, sizeof(hint), "write network = [\"%.*s%s\"]", len < 100 ? len : 100, host,
                    unsaid ? ":80" : "");
-    tc_parse_bad(p, node, hint, "network must be \"none\" or an array of endpoints");
+    tc_parse_bad(p, node, meant ? meant : hint,
+                 "network must be \"none\" or an array of endpoints");
 }
 
 void tc_set_network(struct tc_parse *p, const struct tc_key *key, struct tc_node *node, void *into)

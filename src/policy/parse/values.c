@@ -122,6 +122,12 @@ static bool read_with_unit(enum tc_unit unit, const char *text, int64_t max, int
                                   strspn(text + digits, "kKmMgGtTbBiI") == strlen(text + digits));
     if (bare)
         tc_value_bare(unit, text, c);
+    else if (text[digits] == ' ')
+        tc_complain(c,
+                    unit == TC_UNIT_SIZE
+                        ? "write number and unit together, as in \"512MiB\""
+                        : "write number and unit together, as in \"30s\"; units are ms, s, m, h",
+                    "\"%.40s\" has a space before its unit", text);
     else
         tc_complain(c,
                     unit == TC_UNIT_SIZE ? "units are B, KB, MB, GB, TB (powers of 1000) and KiB, "

@@ -49,7 +49,7 @@ static void refuse_sizes(void **state)
         {"9223372036854775807KiB", "too large", "16TiB"},
         {"", "not a size", "512MiB"},
         {"big", "not a size", "512MiB"},
-        {"1 MiB", "unknown unit", "KiB"},
+        {"1 MiB", "space before its unit", "as in \"512MiB\""},
         {"1XB", "unknown unit", "KiB"},
     };
     for (size_t i = 0; i < TC_COUNT(rows); i++) {
