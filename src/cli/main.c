@@ -163,22 +163,36 @@ static char *find_members(const char *word)
     return found;
 }
 
+/* The most similar verb or group of verbs, as "policy". Owned; NULL: none. */
+static char *find_near_verb(const char *word)
+{
+    struct tc_near near = tc_near_to(word);
+    const struct tc_verb *verb;
+    char *best = NULL;
+    for (size_t i = 0; (verb = tc_verb_at(i)); i++) {
+        char *name = strndup(verb->name, strcspn(verb->name, " "));
+        bool nearer = name && tc_near_is(&near, name);
+        free(nearer ? best : name);
+        best = nearer ? name : best;
+    }
+    return best;
+}
+
 static int unknown_verb(int argc, char **argv)
 {
     _autofree_ char *members = find_members(argv[0]);
     if (is_group(argv[0]))
         return unknown_member(argc, argv);
-    struct tc_near near = tc_near_to(argv[0]);
-    const char *best = NULL;
-    const struct tc_verb *verb;
-    for (size_t i = 0; (verb = tc_verb_at(i)); i++)
-        best = tc_near_is(&near, verb->name) ? verb->name : best;
+    _autofree_ char *best = find_near_verb(argv[0]);
+    struct tc_near version = tc_near_to(argv[0]);
     if (argv[0][0] == '-')
         tc_cli_say("unknown option %s", argv[0]);
     else
         tc_cli_say("unknown verb %s", argv[0]);
     if (members)
         tc_cli_hint("did you mean %s? (to run a command: toolcage exec %s)", members, argv[0]);
+    else if (tc_near_is(&version, "--version"))
+        tc_cli_hint("did you mean --version?");
     else if (argv[0][0] == '-')
         tc_cli_hint("options come after the verb: toolcage exec %s ...", argv[0]);
     else if (best && strlen(argv[0]) > 2)

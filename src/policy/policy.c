@@ -178,7 +178,7 @@ char *tc_policy_name_hint(const struct toolcage_policy *policy, const char *name
 {
     enum { LISTED = 12 };
     _autobuf_ struct tc_buf out = TC_BUF_INIT;
-    struct tc_near near = {.name = name, .most = (unsigned)(strlen(name) / 3 + 1)};
+    struct tc_near near = tc_near_to(name);
     const char *best = NULL;
     for (size_t i = 0; i < policy->tool_count; i++)
         best = tc_near_is(&near, policy->tools[i].name) ? policy->tools[i].name : best;

@@ -25,7 +25,7 @@ static bool is_builtin(const char *name)
 /* The most similar name on the PATH; NULL: none, or out of memory. Owned. */
 static char *find_similar(const char *path, const char *name)
 {
-    struct tc_near nearest = {.name = name, .most = strlen(name) < 4 ? 1 : 2};
+    struct tc_near nearest = tc_near_to(name);
     _autofree_ char *copy = strdup(path), *found = NULL;
     char *rest = copy;
     for (char *place = copy ? strsep(&rest, ":") : NULL; place; place = strsep(&rest, ":")) {
@@ -45,6 +45,8 @@ char *tc_command_name_hint(const struct tc_grant *grant, bool is_default, const 
     const char *path = tc_strv_value(&grant->env, "PATH");
     if (strcmp(name, "cd") == 0)
         return strdup("cd is built into shells: sh -c 'cd DIR && COMMAND'");
+    if (strcmp(name, "sudo") == 0 || strcmp(name, "doas") == 0)
+        return tc_format("leave %s out: a tool never runs as root", name);
     if (is_builtin(name))
         return tc_format("%s is built into shells: run the whole line with sh -c or bash -c", name);
     _autofree_ char *similar = strlen(name) > 2 ? find_similar(path ? path : "", name) : NULL;

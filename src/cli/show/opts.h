@@ -87,10 +87,4 @@ const char *tc_args_value(const struct tc_args *args, const char *name);
 /* The help of a verb with its usage line. Owned by the caller; NULL if memory is exhausted. */
 char *tc_args_help(const struct tc_verb *verb);
 
-/* Searches for the intended word: at most a third of the letters may differ. */
-static inline struct tc_near tc_near_to(const char *word)
-{
-    return (struct tc_near){.name = word, .most = (unsigned)strlen(word) / 3 + 1};
-}
-
 #endif

@@ -81,7 +81,7 @@ bool tc_syscall_known(const char *name)
 const char *tc_syscall_nearest(const char *name)
 {
     const char *best = NULL;
-    struct tc_near nearest = {.name = name, .most = strlen(name) < 4 ? 1 : 2};
+    struct tc_near nearest = tc_near_to(name);
     for (size_t i = 0; i < TC_COUNT(names); i++)
         if (tc_near_is(&nearest, names[i]))
             best = names[i];

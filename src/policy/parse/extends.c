@@ -53,7 +53,7 @@ static int report_merge(struct merge *m, int rc)
 static const char *nearest_profile(const char *name)
 {
     const char *best = NULL;
-    struct tc_near nearest = {.name = name, .most = (unsigned)(strlen(name) / 3 + 1)};
+    struct tc_near nearest = tc_near_to(name);
     for (const struct tc_profile *row = tc_profiles; row->name; row++)
         if (tc_near_is(&nearest, row->name))
             best = row->name;

@@ -60,7 +60,7 @@ const struct tc_key *tc_key_nearest(const struct tc_key *keys, enum tc_scope sco
                                     const char *name)
 {
     const struct tc_key *best = NULL;
-    struct tc_near nearest = {.name = name, .most = strlen(name) < 4 ? 1 : 2};
+    struct tc_near nearest = tc_near_to(name);
     for (const struct tc_key *key = keys; key->name; key++)
         if ((key->scopes & TC_SCOPE_BIT(scope)) && tc_near_is(&nearest, key->name))
             best = key;

@@ -376,7 +376,7 @@ static const char *elsewhere(const struct tc_key *key, const char *word)
 static const char *nearest_choice(const struct tc_key *key, const struct tc_node *node)
 {
     const char *best = NULL;
-    struct tc_near nearest = {.name = node->text, .most = node->len < 4 ? 1 : 2};
+    struct tc_near nearest = tc_near_to(node->text);
     for (int i = 0; key->choices[i]; i++) {
         if (strcasecmp(key->choices[i], node->text) == 0)
             return key->choices[i];

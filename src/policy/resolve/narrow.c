@@ -99,9 +99,14 @@ static bool check_word(const struct tc_flag *flag, const char *value, struct tc_
     char range[200];
     if (find_word(key->choices, value) >= 0)
         return true;
+    struct tc_near near = tc_near_to(value);
+    const char *best = NULL;
+    for (int i = 0; key->choices[i]; i++)
+        best = tc_near_is(&near, key->choices[i]) ? key->choices[i] : best;
     tc_key_range(key, range, sizeof(range));
     tc_complain(c, NULL, "\"%.60s\" is not a value of %s", value, flag->name);
-    (void)snprintf(c->hint, sizeof(c->hint), "the values are %s", range);
+    (void)snprintf(c->hint, sizeof(c->hint), "%s%s%sthe values are %s", best ? "did you mean " : "",
+                   best ? best : "", best ? "? " : "", range);
     return false;
 }
 
@@ -340,7 +345,7 @@ static const struct tc_flag *find_flag(const char *name)
 static const char *nearest(const char *key)
 {
     const char *near = NULL;
-    struct tc_near by = {.name = key, .most = 2};
+    struct tc_near by = tc_near_to(key);
     for (size_t i = 0; i < TC_COUNT(flags); i++)
         if (flags[i].check && tc_near_is(&by, flags[i].name))
             near = flags[i].name;

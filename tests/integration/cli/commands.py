@@ -228,6 +228,7 @@ def table(place, outside):
         ("cd", "cd", 127, "cd is built into shells", "sh -c"),
         ("another builtin", "source", 127, "source is built into shells"),
         ("a typing error", "pyhton3", 127, "did you mean python3?"),
+        ("root", "sudo", 127, "leave sudo out: a tool never runs as root"),
         ("no such name", "no-such-command-at-all", 127, "install it, or name it by its path", "aliases"),
     ]
     for name, command, code, *words in rows:

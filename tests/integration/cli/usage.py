@@ -10,6 +10,10 @@ from cli import Place, check, expect, finish
 MISTAKES = [
     ("a command in place of a verb", ["lss", "-l"], ["unknown verb lss", "toolcage exec lss"]),
     ("a mistyped verb", ["doctr"], ["unknown verb doctr", "did you mean toolcage doctor?"]),
+    ("two swapped letters", ["exce", "ls"], ["did you mean toolcage exec?"]),
+    ("a mistyped group", ["polcy", "check"], ["did you mean toolcage policy?"]),
+    ("a mistyped --version", ["--verison"], ["did you mean --version?"]),
+    ("a word like no verb", ["log"], ["to run a command: toolcage exec log"]),
     ("a member without its group", ["check"], ["did you mean toolcage policy check?"]),
     ("lint, which is part of check", ["lint"], ["did you mean toolcage policy check?"]),
     ("a member of two groups", ["import"], ["toolcage policy import or toolcage image import?"]),
@@ -24,6 +28,7 @@ MISTAKES = [
     ("no command but a tool", ["exec", "--tool", "t"], ["toolcage call t"]),
     ("call without a tool", ["call"], ["something is missing", "toolcage call [options] TOOL"]),
     ("too many words", ["init", "x"], ["unexpected argument x"]),
+    ("a mistyped backend", ["exec", "--backend", "gvisr", "ls"], ["did you mean gvisor? the values are"]),
     (
         "an unknown option",
         ["exec", "--timout", "3s", "ls"],

@@ -96,7 +96,7 @@ static void edit_distance_is_bounded(void **state)
     } rows[] = {
         {"", "", 3, 0},
         {"timeout", "timeout", 3, 0},
-        {"timeuot", "timeout", 3, 2},
+        {"timeuot", "timeout", 3, 1}, /* two swapped letters */
         {"memry", "memory", 3, 1},
         {"", "abc", 3, 3},
         {"abc", "xyz", 2, 3},
