@@ -304,11 +304,15 @@ static int refuse_beside(const struct tc_args *args, struct tc_failure *failure)
     return 0;
 }
 
-/* Uses the library's hint, which lists the profiles. */
+/* Uses the library's hint, which lists the profiles. "profile:" belongs in `extends` only. */
 static int refuse_name(const char *name, struct tc_failure *failure)
 {
+    static const char prefix[] = "profile:";
     const char *listed = failure->error ? toolcage_error_hint(failure->error) : NULL;
-    _autofree_ char *hint = listed ? strdup(listed) : NULL;
+    bool prefixed = !strncmp(name, prefix, strlen(prefix));
+    _autofree_ char *hint = prefixed ? tc_cli_format("write --preset %s", name + strlen(prefix))
+                            : listed ? strdup(listed)
+                                     : NULL;
     toolcage_error_free(failure->error);
     failure->error = NULL;
     return tc_failure_set(failure, TOOLCAGE_EUSAGE, hint, "there is no preset \"%.60s\"", name);

@@ -12,16 +12,19 @@ const struct tc_foreign_option tc_foreign_options[] = {
     {"-i --interactive", "leave it out: standard input passes unless it is a terminal"},
     {"-it --tty", "leave it out; a command that needs a terminal has one in toolcage shell"},
     {"-d --detach", "a call ends with its toolcage: use your shell's & instead"},
-    {"--privileged --cap-add", "there is no such thing: grant paths with --read and --write"},
+    {"--privileged --cap-add -A", "there is no such thing: grant paths with --read and --write"},
     {"--cap-drop", "leave it out: a tool never has capabilities"},
-    {"--read-only", "leave it out: only what --write grants can be written"},
+    {"--read-only --readonly", "leave it out: only what --write grants can be written"},
     {"-u --user --uid --gid", "leave it out: a tool never runs as root"},
     {"--net", "write --network none, or --network HOST:PORT for each endpoint"},
     {"--no-net --no-network", "write --network none (the default)"},
-    {"--allow-net", "write --network HOST:PORT for each endpoint"},
+    {"--allow-net --share-net --allow-network --allow-host --allow-hosts",
+     "write --network HOST:PORT for each endpoint"},
     {"-p --publish", "a cage has no incoming connections; its own loopback works inside"},
     {"--workdir --chdir", "write --cwd DIR"},
     {"-w", "write --cwd DIR, or --write PATH for a path the tool may write"},
+    {"--allow-env", "write --env NAME for each variable"},
+    {"--allow-run", "leave it out: every program that the cage contains may run"},
     {"--setenv", "write --env NAME=VALUE for each variable"},
     {"--pids-limit", "write --pids NUMBER"},
     {"--tmpfs", "leave it out: a cage has a private /tmp; --disk SIZE sets its size"},
@@ -56,7 +59,11 @@ static void volume(const char *value)
 /* --bind SRC DST, as in bubblewrap. */
 static void bind(const char *flag, const char *source, const char *target)
 {
-    if (!source || !target)
+    if (source && !strcmp(source, "/"))
+        tc_cli_hint("leave it out: the system's programs are in every cage; name other directories "
+                    "with %s PATH",
+                    flag);
+    else if (!source || !target)
         tc_cli_hint("paths are granted by --read PATH[=FROM] and --write PATH[=FROM]");
     else if (!strcmp(source, target))
         tc_cli_hint("write %s %s", flag, target);
@@ -88,12 +95,24 @@ bool tc_foreign_option_hint(int argc, char **argv)
         return bind("--write", first, argc > 2 ? argv[2] : NULL), true;
     if (is(word, "--mount"))
         return volume(""), true;
+    if (is(word, "--allow-all")) /* an option of learn */
+        return tc_cli_hint("there is no such thing: grant paths with --read and --write"), true;
     if (!strncmp(word, "--unshare-", 10))
         return tc_cli_hint("leave it out: a cage has its own namespaces"), true;
     for (const struct tc_foreign_option *habit = tc_foreign_options; habit->options; habit++)
         if (is(word, habit->options))
             return tc_cli_hint("%s", habit->hint), true;
     return false;
+}
+
+bool tc_foreign_listen_hint(const char *word)
+{
+    if (!is(word, "--http --sse --port --transport --bind"))
+        return false;
+    tc_cli_hint(
+        "write --listen ADDRESS:PORT, as in --listen 127.0.0.1:8080; without it clients use "
+        "standard input");
+    return true;
 }
 
 int tc_foreign_values(const struct tc_args *args)

@@ -63,6 +63,8 @@ static int unknown(const struct tc_verb *verb, int argc, char **argv)
     tc_cli_say("unknown option %s", word);
     if (find_long(verb, "read", 4) && tc_foreign_option_hint(argc, argv))
         return TC_EXIT_FAILURE;
+    if (!strcmp(verb->name, "mcp") && tc_foreign_listen_hint(word))
+        return TC_EXIT_FAILURE;
     _autofree_ char *name =
         strndup(word + strspn(word, "-"), strcspn(word + strspn(word, "-"), "="));
     struct tc_near near = tc_near_to(name ? name : "");
@@ -126,17 +128,35 @@ static int take_letter(struct tc_args *args, int argc, char **argv)
     return give(args, o, argv[1]), 2;
 }
 
+/* The operand after the first `count` ones in the usage line: it has no brackets. */
+static const char *find_missing(const char *usage, size_t count, int *ret_length)
+{
+    for (const char *word = usage; *word; word += strspn(word, " ")) {
+        *ret_length = (int)strcspn(word, " ");
+        if (word[0] != '[' && word[0] != '-' && !count--)
+            return word;
+        word += *ret_length;
+    }
+    *ret_length = (int)strlen("an argument");
+    return "an argument";
+}
+
 static int check_words(const struct tc_args *args)
 {
     const struct tc_verb *verb = args->verb;
     if ((int)args->operand_count < verb->least) {
-        tc_cli_say("%s: something is missing", verb->name);
+        int length = 0;
+        const char *missing = find_missing(verb->operands, args->operand_count, &length);
+        tc_cli_say("%s: %.*s is missing", verb->name, length, missing);
         tc_cli_hint("toolcage %s %s", verb->name, verb->operands);
         return TC_EXIT_FAILURE;
     }
     if (verb->most >= 0 && (int)args->operand_count > verb->most) {
         tc_cli_say("%s: unexpected argument %s", verb->name, args->operands[verb->most]);
-        tc_cli_hint("toolcage %s %s", verb->name, verb->operands);
+        if (verb->operands[0])
+            tc_cli_hint("toolcage %s %s", verb->name, verb->operands);
+        else
+            tc_cli_hint("leave it out: toolcage %s has no arguments", verb->name);
         return TC_EXIT_FAILURE;
     }
     return 0;

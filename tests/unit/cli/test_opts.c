@@ -103,9 +103,8 @@ static void mistakes_are_named(void **state)
            "examples\n",
            (char *)"--timeout");
     EXPECT("toolcage: --json takes no value\nhint: write --json alone\n", (char *)"--json=yes");
-    expect(
-        &tc_verb_call, (char *[]){NULL},
-        "toolcage: call: something is missing\nhint: toolcage call [options] TOOL [ARGUMENTS]\n");
+    expect(&tc_verb_call, (char *[]){NULL},
+           "toolcage: call: TOOL is missing\nhint: toolcage call [options] TOOL [ARGUMENTS]\n");
     expect(
         &tc_verb_call, (char *[]){(char *)"a", (char *)"{}", (char *)"c", NULL},
         "toolcage: call: unexpected argument c\nhint: toolcage call [options] TOOL [ARGUMENTS]\n");
