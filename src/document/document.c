@@ -222,3 +222,9 @@ void tc_node_canonical(const struct tc_node *node, struct tc_buf *out)
         break;
     }
 }
+
+const char *tc_document_binary_hint(const char *text, size_t len)
+{
+    bool utf16 = len > 1 && (!memcmp(text, "\xff\xfe", 2) || !memcmp(text, "\xfe\xff", 2));
+    return utf16 ? "the file is UTF-16: save it as UTF-8" : "name a text file, in TOML or YAML";
+}

@@ -69,6 +69,9 @@ typedef bool tc_document_reader(struct tc_document *document, const char *text, 
 bool tc_document_read_toml(struct tc_document *document, const char *text, size_t len);
 void tc_document_done(struct tc_document *document);
 
+/* The hint for a file with NUL bytes: text that Windows editors save as UTF-16, or not text. */
+const char *tc_document_binary_hint(const char *text, size_t len);
+
 /* For readers: a new zeroed child. NULL: the document is full, or out of memory; both are recorded
  * in the document. */
 struct tc_node *tc_node_add(struct tc_document *document, struct tc_node *parent);

@@ -331,6 +331,16 @@ bool fail_unclosed(tc_document *document, const reader &reader, std::string_view
     return true;
 }
 
+/* The hint for an error that toml++ describes and does not explain. nullptr: none. */
+const char *fix_of(std::string_view description)
+{
+    if (description.find("cannot redefine") != std::string_view::npos)
+        return "the file has it twice: merge the two, or remove one";
+    if (description.find("decimal integer: expected digit") != std::string_view::npos)
+        return "put a value with a unit in quotes, as in \"30s\" or \"512MiB\"";
+    return nullptr;
+}
+
 bool read(tc_document *document, std::string_view text)
 {
     reader reader(document, text);
@@ -340,6 +350,8 @@ bool read(tc_document *document, std::string_view text)
     if (!result) {
         if (fail_unclosed(document, reader, text, result.error()))
             return false;
+        if (const char *hint = fix_of(result.error().description()))
+            document->hint = hint;
         std::string message = reword(result.error().description());
         tc_document_fail(document, reader.place(result.error().source()), message.c_str());
         return false;

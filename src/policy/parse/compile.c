@@ -53,7 +53,7 @@ static void check_text(struct tc_parse *p, const char *text, size_t length)
                     "the file has %zu bytes, the maximum is %d", length, TC_DOCUMENT_BYTES_MAX);
     else if (memchr(text, '\0', length))
         tc_diag_add(&p->diag, (struct tc_location){1, 1, 1}, "",
-                    "name a text file, in TOML or YAML", "the file contains a NUL byte");
+                    tc_document_binary_hint(text, length), "the file contains a NUL byte");
 }
 
 /* Rejects a policy that was passed as a separate file of tests. */

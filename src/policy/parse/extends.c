@@ -312,8 +312,8 @@ static int parse_file(struct merge *m, size_t index, struct tc_document *documen
     if (!binary && (document->memory || !document->error))
         return tc_fail_memory(m->err);
     return refuse_merge(m, document->error_at.line | (uint32_t)index << TC_LINE_BITS,
-                        binary ? "name a text file, in TOML or YAML" : document->hint, "%s",
-                        binary ? "the file contains a NUL byte" : document->error);
+                        binary ? tc_document_binary_hint(file->text, file->len) : document->hint,
+                        "%s", binary ? "the file contains a NUL byte" : document->error);
 }
 
 static int merge_other(struct merge *m, struct tc_node *root, const struct tc_node *entry)

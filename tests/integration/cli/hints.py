@@ -234,6 +234,7 @@ FILES = [
     ("curly quotes", "q.toml", "[tool.a]\ncommand = [\u201ctrue\u201d]\n", ["replace the curly quotes"]),
     ("JSON", "j.toml", '{"tool": {"a": {}}}', ["this is JSON", "NAME.yaml may hold JSON"]),
     ("a program", "b.toml", b"\x7fELF\0\0\0", ["NUL byte", "name a text file, in TOML or YAML"]),
+    ("UTF-16", "w.toml", "\ufeff[tool.a]\n".encode("utf-16-le"), ["the file is UTF-16: save it as UTF-8"]),
     ("two profiles", "e.toml", 'extends = ["profile:nope", "profile:nada"]\n', ['"nope"', '"nada"']),
     (
         "keywords of JSON Schema",

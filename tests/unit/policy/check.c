@@ -39,7 +39,9 @@ static struct toolcage_error *findings_of(const char *text, size_t length)
 
 static const struct row rows[] = {
     {"a = \n", 1, 5, "", "syntax error in key-value pair", "TOML"},
-    {T "timeout = \"1s\"\ntimeout = \"2s\"\n", 3, 11, "", "cannot redefine", ""},
+    {T "timeout = \"1s\"\ntimeout = \"2s\"\n", 3, 11, "", "cannot redefine",
+     "the file has it twice"},
+    {T "timeout = 30s\n", 2, 13, "", "decimal integer", "in quotes, as in \"30s\""},
     {"[tool\xd2\x8a]\n", 1, 6, "", "allowed only in quotes", "TOML"},
     {"a = \"x\" \xe2\x80\x83\n", 1, 9, "", "allowed only in quotes", "TOML"},
     {"[`tool.x]\n", 1, 2, "", "allowed only in quotes", "TOML"},
