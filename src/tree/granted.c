@@ -115,10 +115,12 @@ static char *beyond_link(const char *path, const char *name)
 static int refuse_errno(struct tc_cage *cage, const struct tc_mount *m, const char *where)
 {
     int errnum = errno;
-    _autofree_ char *option = m->line ? NULL : hint_of_option(m);
+    _autofree_ char *option = m->line || m->bound ? NULL : hint_of_option(m);
     switch (errnum) {
     case ENOENT:
     case ENOTDIR:
+        if (m->bound)
+            option = strdup("give the path of a file or directory that exists");
         if (option)
             return tc_tree_refuse(cage, m, 0, option, "granted path ", " does not exist");
         return tc_tree_refuse(

@@ -133,7 +133,9 @@ static int fail_work(const char *path, const char *words, size_t length,
     return tc_fail(
         err,
         TC_WHY(TOOLCAGE_EBACKEND, "wasm", path,
-               "give a program of WASI preview 1, as clang --target=wasm32-wasi makes them"),
+               memmem(words, length, "is not installed", strlen("is not installed"))
+                   ? "toolcage wasm install fetches and checks it"
+                   : "give a program of WASI preview 1, as clang --target=wasm32-wasi makes them"),
         "%.*s", (int)length, words);
 }
 

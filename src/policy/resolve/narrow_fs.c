@@ -81,9 +81,13 @@ static int grant_flag(struct tc_resolve *r, const struct file_flag *flag)
                                 : strdup(flag->path);
     if (!from)
         return tc_resolve_memory(r);
-    if (!tc_path_grantable(flag->path, from, flag->access, &c))
+    if (!tc_path_grantable(flag->path, from, flag->access, &c)) {
+        if (strstr(c.hint, "another name")) /* not as the policy writes it */
+            (void)snprintf(c.hint, sizeof(c.hint), "use another name in the cage: --%s /data=%s",
+                           flag->name, from);
         return tc_resolve_refuse(r, TOOLCAGE_EDENIED, flag->name, 0, c.hint, "%s %s: %s",
                                  flag->name, flag->value, c.what);
+    }
     for (size_t i = 0; i < r->grant->fs_count; i++)
         if (tc_streq(r->grant->fs[i].path, flag->path) && !tc_streq(r->grant->fs[i].from, from))
             return tc_resolve_refuse(r, TOOLCAGE_EUSAGE, flag->name, 0, "use two names in the cage",

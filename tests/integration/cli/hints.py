@@ -263,9 +263,23 @@ def files(place):
     )
     answer = place.run("call", "--policy", place.write("starts.toml", STARTS), "x", cwd="/tmp")
     check('readable = ["/tmp/absent"]' in answer.err, "a tool of a caller in /tmp starts in /tmp", answer)
+    answer = place.run("exec", "--read", "/tmp", "true")
+    check("--read /data=/tmp" in answer.err, "a path that cannot keep its name gets another one", answer)
+    path = place.write("cat.toml", CAT)
+    answer = place.run("call", "--policy", path, "cat", '{"f": "missing"}')
+    check(
+        "give the path of a file or directory that exists" in answer.err,
+        "an argument that is missing",
+        answer,
+    )
 
 
 STARTS = '[tool.x]\ncommand = ["./absent"]\n'
+CAT = """[tool.cat]
+command = ["cat", "{f}"]
+arguments.f = { read = ["/workspace"] }
+memory = { max = "256MiB", by = "any" }
+"""
 SERVER = "python3 -m http.server %d >/dev/null 2>&1"
 TOOLS = """[tool.fetch]
 command = ["false"]
