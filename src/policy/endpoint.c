@@ -284,9 +284,10 @@ static int read_port(const char *text, const char *whole, uint32_t *ret, struct 
     for (size_t i = 0; i < n && i < 6; i++)
         port = port * 10 + (text[i] - '0');
     if (!n || text[n] || n > 5 || port < 1 || port > 65535)
-        return refuse_endpoint(c, whole, strlen(whole),
-                               "ports are 1 to 65535, as in \"api.example.com:443\"",
-                               "has no valid port");
+        return refuse_endpoint(
+            c, whole, strlen(whole),
+            "ports are 1 to 65535, one in each entry, as in \"api.example.com:443\"",
+            "has no valid port");
     *ret = (uint32_t)port;
     return 0;
 }

@@ -226,7 +226,12 @@ static void unknown_key(struct tc_parse *p, enum tc_scope scope, const struct tc
     const struct tc_key *near = tc_key_nearest(p->keys, scope, node->key);
     bool any = scope == TC_SCOPE_ENV; /* any name may be meant as an environment variable */
     bool habit = (!any || !near) && find_habit_key(scope, node->key, hint, sizeof(hint));
-    if (!habit && near)
+    bool dotted = scope == TC_SCOPE_TOOL && node->kind == TC_NODE_TABLE && !near &&
+                  tc_node_get(node, "command");
+    if (dotted)
+        (void)snprintf(hint, sizeof(hint),
+                       "a dot separates tables; names of tools have letters, digits, _ and -");
+    else if (!habit && near)
         (void)snprintf(hint, sizeof(hint), "did you mean \"%s\"?", near->name);
     else if (!habit && find_elsewhere(p, node->key, &other))
         (void)snprintf(hint, sizeof(hint), "%s belongs in %s", node->key, tc_scope_title(other));

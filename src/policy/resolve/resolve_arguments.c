@@ -339,14 +339,16 @@ static int parse(struct tc_resolve *r)
     if (!agree || (!again && json_error_code(&error) == json_error_out_of_memory))
         return tc_resolve_memory(r);
     if (!r->arguments)
-        return tc_resolve_refuse(r, TOOLCAGE_EARGUMENTS, "arguments", 0,
-                                 "give one JSON object, as in {\"name\": \"value\"}",
-                                 "the arguments are not JSON: %s (line %d, column %d)", error.text,
-                                 error.line, error.column);
+        return tc_resolve_refuse(
+            r, TOOLCAGE_EARGUMENTS, "arguments", 0,
+            "give one JSON object, as in {\"name\": \"value\"}; in a shell in single quotes",
+            "the arguments are not JSON: %s (line %d, column %d)", error.text, error.line,
+            error.column);
     if (!json_is_object(r->arguments))
-        return tc_resolve_refuse(r, TOOLCAGE_EARGUMENTS, "arguments", 0,
-                                 "give one JSON object, as in {\"name\": \"value\"}",
-                                 "the arguments are not a JSON object");
+        return tc_resolve_refuse(
+            r, TOOLCAGE_EARGUMENTS, "arguments", 0,
+            "give one JSON object, as in {\"name\": \"value\"}; in a shell in single quotes",
+            "the arguments are not a JSON object");
     return 0;
 }
 

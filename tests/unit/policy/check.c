@@ -57,6 +57,7 @@ static const struct row rows[] = {
      "filesystem = { writable = "},
     {T "limits.timeout = \"1s\"\n", 2, 1, "tool.x.limits", "unknown key",
      "keys of the tool itself"},
+    {"[tool.x.y]\ncommand = [\"c\"]\n", 1, 9, "tool.x.y", "unknown key", "a dot separates tables"},
     {T "workspace = \"overlay\"\n", 2, 13, "tool.x.workspace", "must be a table",
      "workspace = { mode = \"overlay\" }"},
     {T "network = \"off\"\n", 2, 11, "tool.x.network", "\"none\" or an array",
