@@ -283,10 +283,11 @@ static int no_directory(struct tc_cage *cage, const struct tc_report *r,
                         const struct tc_stage *stage)
 {
     const char *last = cage->plan->cwd.items[cage->plan->cwd.count - 1];
-    return tc_cage_fail(cage,
-                        TC_WHY_ERRNO(TOOLCAGE_EPATH, stage->name, last, r->errnum,
-                                     "grant it to the tool, or name another directory with --cwd"),
-                        -1, "the working directory %s does not exist in the cage", last);
+    return tc_cage_fail(
+        cage,
+        TC_WHY_ERRNO(TOOLCAGE_EPATH, stage->name, last, r->errnum,
+                     "create it, grant it to the tool, or name another directory with --cwd"),
+        -1, "the working directory %s does not exist in the cage", last);
 }
 
 /* Does the cage's network need a packet filter? */

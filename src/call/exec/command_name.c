@@ -45,6 +45,9 @@ char *tc_command_name_hint(const struct tc_grant *grant, bool is_default, const 
     const char *path = tc_strv_value(&grant->env, "PATH");
     if (strcmp(name, "cd") == 0)
         return strdup("cd is built into shells: sh -c 'cd DIR && COMMAND'");
+    if (!is_default && strpbrk(name, " \t"))
+        return strdup(
+            "write each argument as a separate string, as in command = [\"ls\", \"-la\"]");
     if (strcmp(name, "sudo") == 0 || strcmp(name, "doas") == 0)
         return tc_format("leave %s out: a tool never runs as root", name);
     if (is_builtin(name))

@@ -21,7 +21,8 @@ static bool has_denial(const struct tc_outcome *o, const char *word)
 /* Paths are observed only on request, so only the tool's output tells. */
 static char *advise_writable(const struct tc_result_frame *frame, const struct tc_outcome *o)
 {
-    if (!tc_contains(o->err.head, o->err.head_len, "Read-only file system") ||
+    if ((!tc_contains(o->err.head, o->err.head_len, "Read-only file system") &&
+         !tc_contains(o->err.head, o->err.head_len, "EROFS")) || /* Node */
         has_denial(o, "write"))
         return NULL;
     return strdup(tc_policy_is_default(frame->policy)

@@ -234,10 +234,12 @@ static int check_writers(struct tc_found *found, enum tc_lookup_flags flags,
 {
     _autofree_ char *real = realpath(found->path, NULL);
     enum tc_trust trust = TC_TRUST_NEVER;
-    if (found->path && is_open_to_all(found->path))
-        return tc_failure_set(failure, TOOLCAGE_EUNTRUSTED,
-                              "make it a file that only you can write: chmod o-w FILE",
+    if (found->path && is_open_to_all(found->path)) {
+        _autofree_ char *hint =
+            tc_cli_format("make it a file that only you can write: chmod o-w %s", found->path);
+        return tc_failure_set(failure, TOOLCAGE_EUNTRUSTED, hint,
                               "the policy %s can be written by every user", found->path);
+    }
     int written = toolcage_policy_written(found->policy, NULL, NULL, tc_failure_error(failure));
     if (written <= 0)
         return written;

@@ -65,6 +65,9 @@ static int unknown(const struct tc_verb *verb, int argc, char **argv)
         return TC_EXIT_FAILURE;
     if (!strcmp(verb->name, "mcp") && tc_foreign_listen_hint(word))
         return TC_EXIT_FAILURE;
+    const struct tc_option *format = find_long(verb, "format", strlen("format"));
+    if (format && !strcmp(word, "--json"))
+        return tc_cli_hint("write --format %s", format->arg), TC_EXIT_FAILURE;
     _autofree_ char *name =
         strndup(word + strspn(word, "-"), strcspn(word + strspn(word, "-"), "="));
     struct tc_near near = tc_near_to(name ? name : "");

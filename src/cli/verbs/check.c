@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli/call/lookup.h"
 #include "cli/call/trust.h"
@@ -210,6 +211,14 @@ static void hint_at_trust(const struct subject *s)
         tc_cli_hint("to trust what was checked: %s", command);
 }
 
+/* A call refuses such a file when it is named by --policy. */
+static void hint_at_writers(const struct subject *s)
+{
+    struct stat st;
+    if (!stat(s->path, &st) && S_ISREG(st.st_mode) && (st.st_mode & S_IWOTH))
+        tc_cli_hint("every user can write %s, so calls refuse it: chmod o-w %s", s->path, s->path);
+}
+
 static int tell_mistakes(const struct tc_failure *failure, const struct tc_args *args)
 {
     const char *file = "";
@@ -233,8 +242,10 @@ static int run_check(const struct tc_args *args)
     int rc = lint(&subject, &json, &failure);
     rc = rc ? tc_failure_tell(&failure, args, NULL)
             : print_findings(args, subject.path, json, least, fail_on);
-    if (json && !tc_args_has(args, "json"))
+    if (json && !tc_args_has(args, "json")) {
+        hint_at_writers(&subject);
         hint_at_trust(&subject);
+    }
     toolcage_free(json);
     return rc;
 }

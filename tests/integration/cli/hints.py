@@ -265,6 +265,15 @@ def files(place):
     check('readable = ["/tmp/absent"]' in answer.err, "a tool of a caller in /tmp starts in /tmp", answer)
     answer = place.run("exec", "--read", "/tmp", "true")
     check("--read /data=/tmp" in answer.err, "a path that cannot keep its name gets another one", answer)
+    answer = place.run("exec", "--", "sh", "-c", "echo EROFS: read-only file system >&2; exit 1")
+    check("--why names it, and --write PATH grants it" in answer.err, "so is Node's word for it", answer)
+    path = place.write(
+        "words.toml", '[tool.t]\ncommand = ["ls -la"]\nmemory = { max = "256MiB", by = "any" }\n'
+    )
+    answer = place.run("call", "--policy", path, "t")
+    check('command = ["ls", "-la"]' in answer.err, "a command in one string is explained", answer)
+    answer = place.run("call", "--policy", path, "t", "{a: 1}")
+    check("in a shell in single quotes" in answer.err, "arguments without their quotes are explained", answer)
     path = place.write("cat.toml", CAT)
     answer = place.run("call", "--policy", path, "cat", '{"f": "missing"}')
     check(
@@ -327,8 +336,10 @@ def ends(place):
         ["call", "--policy", path, "fetch"],
         126,
         "can be written by every user",
-        "chmod o-w",
+        f"chmod o-w {path}",
     )
+    answer = place.run("policy", "check", path)
+    check(f"calls refuse it: chmod o-w {path}" in answer.err, "a check of such a policy says so", answer)
 
 
 def repositories(place):
