@@ -105,14 +105,21 @@ bool tc_foreign_option_hint(int argc, char **argv)
     return false;
 }
 
-bool tc_foreign_listen_hint(const char *word)
+bool tc_foreign_verb_hint(const char *verb, const char *word)
 {
-    if (!is(word, "--http --sse --port --transport --bind"))
-        return false;
-    tc_cli_hint(
-        "write --listen ADDRESS:PORT, as in --listen 127.0.0.1:8080; without it clients use "
-        "standard input");
-    return true;
+    static const struct {
+        const char *verb, *options, *hint;
+    } rows[] = {
+        {"mcp", "--http --sse --port --transport --bind",
+         "write --listen ADDRESS:PORT, as in --listen 127.0.0.1:8080; without it clients use "
+         "standard input"},
+        {"agent", "--url --base-url --api-base --endpoint", "write --upstream URL"},
+        {"doctor", "--fix --repair", "leave it out: doctor prints what to run for each finding"},
+    };
+    for (size_t i = 0; i < TC_COUNT(rows); i++)
+        if (!strcmp(rows[i].verb, verb) && is(word, rows[i].options))
+            return tc_cli_hint("%s", rows[i].hint), true;
+    return false;
 }
 
 int tc_foreign_values(const struct tc_args *args)

@@ -16,9 +16,8 @@ extern const struct tc_foreign_option tc_foreign_options[];
  * false. */
 bool tc_foreign_option_hint(int argc, char **argv);
 
-/* Prints the hint for an option with which other MCP servers are given their port, or returns
- * false. */
-bool tc_foreign_listen_hint(const char *word);
+/* Prints the hint for an option of programs like this verb, or returns false. */
+bool tc_foreign_verb_hint(const char *verb, const char *word);
 
 /* Values with a meaning elsewhere ("--network host"). 0, or the exit code after the message. */
 int tc_foreign_values(const struct tc_args *args);

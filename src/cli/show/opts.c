@@ -63,7 +63,7 @@ static int unknown(const struct tc_verb *verb, int argc, char **argv)
     tc_cli_say("unknown option %s", word);
     if (find_long(verb, "read", 4) && tc_foreign_option_hint(argc, argv))
         return TC_EXIT_FAILURE;
-    if (!strcmp(verb->name, "mcp") && tc_foreign_listen_hint(word))
+    if (tc_foreign_verb_hint(verb->name, word))
         return TC_EXIT_FAILURE;
     const struct tc_option *format = find_long(verb, "format", strlen("format"));
     if (format && !strcmp(word, "--json"))
