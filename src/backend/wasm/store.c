@@ -30,7 +30,8 @@ static int fail_store(const char *path, const char *hint, const char *what,
 static int fail_read(const char *path, struct toolcage_error **err)
 {
     if (errno != ENOENT || strcmp(path, TC_WASM_EDGE_IMAGE) != 0)
-        return fail_store(path, "name the engine's shared library", "it cannot be read", err);
+        return fail_store(path, "name the engine's library, or one of the modules js and python",
+                          "the file cannot be read", err);
     errno = 0;
     return fail_store(path, TC_WASM_EDGE_BUILD, "this engine comes as an image", err);
 }
@@ -184,7 +185,7 @@ static int compile_module(tc_errand_fn *run, const char *from, bool deterministi
     _autobuf_ struct tc_buf code = TC_BUF_INIT;
     _autofree_ char *dir = NULL;
     if (!tc_module_digest(from, digest))
-        return fail_store(from, "name a module's file", "it cannot be read", err);
+        return fail_store(from, "name a module's file", "the file cannot be read", err);
     int r = work(run, "compile", from, deterministic, &code, err);
     if (r == 0)
         r = make_directory(&dir, err);
@@ -219,7 +220,7 @@ static int inspect(tc_errand_fn *run, const char *from, char **ret, struct toolc
     char digest[TC_DIGEST_SIZE];
     _autobuf_ struct tc_buf lines = TC_BUF_INIT, out = TC_BUF_INIT;
     if (!tc_module_digest(from, digest))
-        return fail_store(from, "name a module's file", "it cannot be read", err);
+        return fail_store(from, "name a module's file", "the file cannot be read", err);
     int r = work(run, "inspect", from, false, &lines, err);
     if (r < 0)
         return r;

@@ -30,6 +30,7 @@ MISTAKES = [
     ("the second word", ["policy", "diff", "a"], ["policy diff: NEW is missing"]),
     ("too many words", ["init", "x"], ["unexpected argument x", "toolcage init has no arguments"]),
     ("a URL for the agent", ["agent", "--base-url=http://localhost"], ["write --upstream URL"]),
+    ("a mistyped module", ["wasm", "install", "pyhton"], ["cannot be read: pyhton", "modules js and python"]),
     ("JSON from tools", ["tools", "--json"], ["write --format text|openai"]),
     ("a port for MCP", ["mcp", "--port", "80"], ["unknown option --port", "write --listen ADDRESS:PORT"]),
     ("bubblewrap's root", ["exec", "--ro-bind", "/", "/", "ls"], ["the system's programs are in every cage"]),
