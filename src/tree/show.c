@@ -29,6 +29,7 @@ static int no_idmap(struct tc_cage *cage, const struct tc_item *item)
         item->mount->from);
     f->key = item->mount->key ? strdup(item->mount->key) : NULL;
     f->line = item->mount->line;
+    cage->unbound = "the file system of the directory has no id-mapped mounts, so it is a copy";
     return -1;
 }
 

@@ -11,16 +11,19 @@
 #include "workspace/copy.h"
 #include "workspace/workspace.h"
 
-/* Opens an overlay; or makes a copy if that fails and the plan allows both. */
+/* Opens an overlay; or makes a copy if that fails and the plan allows both, or if the tree cannot
+ * be mounted for the tool at all. */
 static int open_layers(struct tc_cage *cage, struct tc_item *item, const char *mounts)
 {
-    if (tc_overlay_open(cage, item, mounts) == 0)
-        return tc_tree_show(cage, item, item->fd);
-    if (!cage->plan->overlay_or_copy || cage->plan->session || cage->answered)
-        return -1;
+    bool opened = tc_overlay_open(cage, item, mounts) == 0;
+    int tree = opened ? tc_tree_show(cage, item, item->fd) : -1;
+    if (tree >= 0 || (!opened && !cage->plan->overlay_or_copy) || cage->plan->session ||
+        cage->answered)
+        return tree;
     tc_failure_clear(&cage->outcome->failure);
     cage->outcome->status = 0;
     item->layers = item->copy = -1;
+    item->near = false;
     return tc_workspace_copy(cage, item);
 }
 

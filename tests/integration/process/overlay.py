@@ -566,6 +566,34 @@ def repository(s):
     )
 
 
+def without_id_maps(s):
+    """Root in a container: the workspace is on overlayfs, which has no id-mapped mounts, so the tool gets a copy."""
+    if not scene.is_root():
+        return  # only root's cages need id-mapped mounts
+    lower, upper, work = (s.directory(f"layers/{name}") for name in ("lower", "upper", "work"))
+    s.write("layers/lower/a", "a\n")
+    mount = f"mount -t overlay -o lowerdir={lower},upperdir={upper},workdir={work} overlay {s.ws}"
+    for more in ("", OVERLAY, mode("overlay", "always")):
+        answer = s.shell(
+            f"echo more >> {s.ws}/a; echo x > {s.ws}/.envrc; mkdir {s.ws}/d; exit {3 if not more else 0}",
+            more=more,
+            wrap=in_namespaces(mount),
+        )
+        came = s.path("layers/upper/a")
+        check(
+            answer.status == ("ok" if more else "failed")
+            and s.read("layers/upper/a") == b"a\nmore\n"
+            and os.stat(came).st_uid == 0
+            and os.path.isdir(s.path("layers/upper/d"))
+            and not os.path.exists(s.path("layers/upper/.envrc"))
+            and answer.kinds.get(s.path("ws/.envrc")) == "steers the host",
+            f"its changes are on the host: {more.strip() or 'a bind'}",
+            answer,
+        )
+        check("in a private copy" in answer.enforcement["fs.write"], "and the result says so", answer)
+        subprocess.run(["/bin/rm", "-rf", came, s.path("layers/upper/d")], check=True)
+
+
 def parts(s):
     """Other granted paths inside it, and single files."""
     fill(s)
@@ -706,6 +734,7 @@ run(
     here(denied_names),
     here(half_a_repository),
     here(repository),
+    without_id_maps,
     here(parts),
     here(layer_on_disk),
     here(layer_that_resists),
