@@ -158,11 +158,20 @@ static void set_timer(int first_s)
     (void)setitimer(ITIMER_REAL, &each, NULL);
 }
 
+/* The action of `handler`, which no other signal interrupts: one that ends the program during a
+ * write of the line would leave the line there. */
+static struct sigaction action_of(void (*handler)(int))
+{
+    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
+    (void)sigfillset(&action.sa_mask);
+    return action;
+}
+
 /* Replaces `from` by `to`; a handler of the program stays. */
 static void replace_handlers(void (*from)(int), void (*to)(int))
 {
+    const struct sigaction action = action_of(to);
     for (size_t i = 0; i < TC_COUNT(ends); i++) {
-        const struct sigaction action = {.sa_handler = to};
         struct sigaction now;
         if (sigaction(ends[i], NULL, &now) == 0 && now.sa_handler == from)
             (void)sigaction(ends[i], &action, NULL);
@@ -183,7 +192,7 @@ void tc_progress_quiet(void)
 
 void tc_progress_start(const char *what, const char *unit)
 {
-    const struct sigaction timer = {.sa_handler = on_timer, .sa_flags = SA_RESTART};
+    const struct sigaction timer = action_of(on_timer);
     tc_progress_end();
     if (!draws())
         return;
