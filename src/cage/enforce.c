@@ -103,6 +103,17 @@ static char *how_written(const struct tc_cage *cage, const char *how)
                      files ? "; single files in a private directory, written back one by one" : "");
 }
 
+static char *how_steered(const struct tc_cage *cage, const char *how)
+{
+    bool bind = cage->plan->workspace == TC_WORKSPACE_BIND;
+    const char *because = cage->instead_because;
+    return tc_format("%s%s%s", bind ? how : "left out when changes are committed",
+                     !because ? ""
+                     : bind   ? "; a bind instead of an overlay, because "
+                              : "; an overlay instead of a bind, because ",
+                     because ? because : "");
+}
+
 /* For this call: the sockets that the tool may connect to, and the connecting process. */
 static char *how_connected(const struct tc_cage *cage, const char *how)
 {
@@ -156,13 +167,8 @@ static char *how_here(const struct tc_cage *cage, enum tc_clause clause, const c
         return how_connected(cage, how);
     if (clause == TC_CLAUSE_FS_DENIED && TC_PRIV(cage)->trees.beside)
         return tc_format("%s; also masks in directories with mounts below them", how);
-    if (clause == TC_CLAUSE_FS_STEERING && cage->overlaid_for)
-        return tc_format(
-            "left out when changes are committed; an overlay instead of a bind, because "
-            "%s",
-            cage->overlaid_for);
-    if (clause == TC_CLAUSE_FS_STEERING && cage->plan->workspace != TC_WORKSPACE_BIND)
-        return strdup("left out when changes are committed");
+    if (clause == TC_CLAUSE_FS_STEERING)
+        return how_steered(cage, how);
     return strdup(how);
 }
 

@@ -128,11 +128,19 @@ static bool add_policy(struct tc_plan *plan, const struct tc_grant *grant)
     return true;
 }
 
+/* A bind commits always, and cannot limit `disk`. */
+static void choose_workspace(struct tc_plan *plan, const struct tc_grant *grant)
+{
+    bool open = grant->workspace == TC_WORKSPACE_AUTO;
+    bool bind = grant->commit == TC_COMMIT_ALWAYS && !grant->limits.disk_set;
+    plan->workspace = open ? TC_WORKSPACE_OVERLAY : grant->workspace;
+    plan->instead = !open ? TC_INSTEAD_NOTHING : bind ? TC_INSTEAD_BIND : TC_INSTEAD_COPY;
+    plan->commit = grant->commit;
+}
+
 bool tc_local_files(const struct tc_grant *grant, struct tc_plan *plan)
 {
-    plan->workspace = grant->workspace;
-    plan->commit = grant->commit;
-    plan->overlay_or_copy = grant->overlay_or_copy;
+    choose_workspace(plan, grant);
     return add_entries(plan, grant) && tc_grant_tool_writable(grant, &plan->tool_writable) &&
            tc_strv_copy(&plan->collect, &grant->collect) &&
            tc_strv_copy(&plan->caches, &grant->caches) &&
@@ -180,15 +188,12 @@ int tc_image_denies(const struct tc_grant *grant, struct toolcage_error **err)
 int tc_local_lower(const struct tc_grant *grant, const char *backend, struct tc_plan *ret,
                    struct toolcage_error **err)
 {
-    if (grant->workspace == TC_WORKSPACE_BIND && grant->limits.disk_set) {
-        for (size_t i = 0; i < grant->fs_count; i++)
-            if (grant->fs[i].access == TC_ACCESS_WRITE)
-                return tc_fail(
-                    err,
-                    TC_WHY(TOOLCAGE_EUNENFORCEABLE, "lower", "disk",
-                           "use workspace = { mode = \"overlay\" }, or remove `disk`"),
-                    "`disk` cannot limit %s, which is a writable bind mount of a host path",
-                    grant->fs[i].path);
-    }
+    const char *path = tc_grant_writes(grant);
+    if (path && grant->workspace == TC_WORKSPACE_BIND && grant->limits.disk_set)
+        return tc_fail(err,
+                       TC_WHY(TOOLCAGE_EUNENFORCEABLE, "lower", "disk",
+                              "use workspace = { mode = \"overlay\" }, or remove `disk`"),
+                       "`disk` cannot limit %s, which is a writable bind mount of a host path",
+                       path);
     return fill_plan(ret, grant, backend) ? 0 : tc_fail_memory(err);
 }

@@ -2,8 +2,9 @@
  * Copyright The toolcage authors
  *
  * Another attempt at a cage that could not be built: other processes changed granted paths
- * meanwhile, or a bind needs too many mounts. No tool has run, so the caller notices only the time.
- * The last attempts use an overlay, which needs no mount for each steering file. */
+ * meanwhile, a bind needs too many mounts, or an overlay cannot be made. No tool has run, so the
+ * caller notices only the time. The last attempts at a bind use an overlay, which needs no mount
+ * for each steering file. */
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -43,16 +44,23 @@ void tc_again_drop(struct tc_job_record *j)
     j->again.possible = false;
 }
 
-/* Decides what changes: nothing, or a bind becomes an overlay. False: neither may help. */
+static bool changes_for(struct tc_job_record *j, const char *why)
+{
+    tc_strcopy(j->again.why, sizeof(j->again.why), why ? why : "");
+    return true;
+}
+
+/* Decides what changes: nothing, a bind becomes an overlay, or an overlay the bind that the plan
+ * accepts instead. False: nothing may help. */
 static bool adjust(struct tc_job_record *j)
 {
     static const char moving[] =
         "its steering files were replaced again and again while the cage was built";
-    const char *why = j->cage.unbound ? j->cage.unbound : moving;
-    if ((j->cage.unbound || j->again.count >= BIND_ATTEMPTS) && tc_plan_overlay(&j->plan)) {
-        j->again.why = why;
-        return true;
-    }
+    const char *unbound = j->cage.unbound;
+    if ((unbound || j->again.count >= BIND_ATTEMPTS) && tc_plan_overlay(&j->plan))
+        return changes_for(j, unbound ? unbound : moving);
+    if (j->cage.unlayered && tc_plan_bind(&j->plan))
+        return changes_for(j, j->outcome.failure.message);
     return j->cage.changed;
 }
 
@@ -89,5 +97,5 @@ void tc_again_reset(struct tc_job_record *j)
     j->cage.executor = executor;
     j->cage.stdin_fd = TAKE_FD(a->input);
     j->cage.secrets_fd = TAKE_FD(a->secrets);
-    j->cage.overlaid_for = a->why;
+    j->cage.instead_because = a->why[0] ? a->why : NULL;
 }

@@ -91,7 +91,7 @@ struct tc_again {
     bool possible, due;
     int count;
     int input, secrets; /* duplicates of the cage's fds until the tool runs; -1: none */
-    const char *why;    /* a bind became an overlay for this reason; NULL: it did not */
+    char why[256];      /* the reason for another mode of the workspace; "": it is the first */
 };
 
 struct tc_terminal {

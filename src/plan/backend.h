@@ -159,14 +159,16 @@ struct tc_cage {
     int exit_fd; /* out: readable when every process of the cage has ended; -1 again after reap() */
     int64_t look_at_us; /* out: the time at which event() must be called even if event_fd is not
                            readable; 0: never */
-    /* in: why the plan's bind became an overlay; NULL: it did not */
-    const char *overlaid_for;
+    /* in: why the workspace's mode is not the one that the plan had first; NULL: it is */
+    const char *instead_because;
     /* out: the cage could not be built because another process changed a granted path; another
      * attempt may succeed */
     bool changed;
     /* out: why the writable directories cannot be binds, although an overlay may work; NULL: they
      * can */
     const char *unbound;
+    /* out: an overlay cannot be made, for the outcome's failure, and the plan accepts a bind */
+    bool unlayered;
     bool running; /* out: the tool runs, and every isolation layer is in effect */
     /* out: the tool and all its processes have ended, and the outcome has the exit status. The rest
      * of the cage ends by itself; then exit_fd becomes readable. */

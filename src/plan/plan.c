@@ -66,7 +66,7 @@ static TC_FIELDS(deny_fields, DENY);
     F(ONE, denials)                                                                           \
     F(ONE, workspace)                                                                         \
     F(ONE, commit)                                                                            \
-    F(ONE, overlay_or_copy)                                                                   \
+    F(ONE, instead)                                                                           \
     F(ONE, unix_sockets)                                                                      \
     F(ONE, stream)                                                                            \
     F(ONE, terminal)                                                                          \
@@ -105,10 +105,18 @@ bool tc_plan_overlay(struct tc_plan *plan)
     if (plan->workspace != TC_WORKSPACE_BIND || plan->uid)
         return false;
     plan->workspace = TC_WORKSPACE_OVERLAY;
-    plan->overlay_or_copy = true;
+    plan->instead = TC_INSTEAD_COPY;
     plan->commit = TC_COMMIT_ALWAYS;
     if (plan->limits.disk < plan->limits.memory)
         plan->limits.disk = plan->limits.memory;
+    return true;
+}
+
+bool tc_plan_bind(struct tc_plan *plan)
+{
+    if (plan->workspace == TC_WORKSPACE_BIND || plan->instead != TC_INSTEAD_BIND)
+        return false;
+    plan->workspace = TC_WORKSPACE_BIND;
     return true;
 }
 

@@ -43,6 +43,9 @@ struct tc_deny {
     bool own; /* a path that only toolcage writes: the tool must not be able to create it either */
 };
 
+/* What the plan accepts where an overlay cannot be made. */
+enum tc_instead { TC_INSTEAD_NOTHING, TC_INSTEAD_BIND, TC_INSTEAD_COPY };
+
 struct tc_plan {
     char *call, *tool, *backend, *grant;
     tc_clauses clauses;
@@ -87,7 +90,7 @@ struct tc_plan {
     int64_t denials;   /* enum tc_denials */
     int64_t workspace; /* enum tc_workspace_mode */
     int64_t commit;    /* enum tc_commit */
-    bool overlay_or_copy;
+    int64_t instead;   /* enum tc_instead */
     bool unix_sockets; /* allow the tool's own unix sockets; granted ones are mounts */
     int64_t stream;    /* enum tc_stream_mode */
     /* the tool has a private terminal of this size instead of three pipes */
@@ -114,6 +117,8 @@ void tc_plan_done(struct tc_plan *plan);
  * ends. Its storage may use all of the memory, which `disk` does not limit in a bind. False: the
  * plan has no bind, or a VM depends on it. */
 bool tc_plan_overlay(struct tc_plan *plan);
+/* Replaces an overlay by the bind that the plan accepts instead. False: it accepts none. */
+bool tc_plan_bind(struct tc_plan *plan);
 /* Encodes the input of the plan's program from `it`: fields with the flag `of_call` as this call's
  * part, the others as the common part. False: out of memory. */
 bool tc_plan_tell(struct tc_plan *plan, const struct tc_fields *fields, const void *it,

@@ -33,14 +33,6 @@ static bool has_odd(const struct tc_grant *grant)
     return false;
 }
 
-static bool writes_in_place(const struct tc_grant *grant)
-{
-    for (size_t i = 0; grant->workspace == TC_WORKSPACE_BIND && i < grant->fs_count; i++)
-        if (grant->fs[i].access == TC_ACCESS_WRITE)
-            return true;
-    return false;
-}
-
 static bool wants_each_port(const struct tc_grant *grant)
 {
     for (size_t i = 0; i < grant->net_count; i++)
@@ -63,15 +55,15 @@ static tc_features layered_features(const struct tc_grant *grant)
 tc_features tc_grant_features(const struct tc_grant *grant)
 {
     bool paths = grant->denials == TC_DENIALS_PATHS || grant->denials == TC_DENIALS_ACCESSES;
-    bool overlay = grant->workspace == TC_WORKSPACE_OVERLAY && !grant->overlay_or_copy;
-    return layered_features(grant) | (writes_in_place(grant) ? TC_FEATURE_BIT(BIND) : 0) |
+    bool in_place = grant->workspace == TC_WORKSPACE_BIND && tc_grant_writes(grant);
+    return layered_features(grant) | (in_place ? TC_FEATURE_BIT(BIND) : 0) |
            (wants_each_port(grant) ? TC_FEATURE_BIT(PORTS) : 0) |
            (grant->image && !tc_streq(grant->image, TC_IMAGE_SYSTEM) ? TC_FEATURE_BIT(IMAGE) : 0) |
            (grant->unix_sockets ? TC_FEATURE_BIT(SOCKETS) : 0) |
            (paths ? TC_FEATURE_BIT(PATHS) : 0) |
            (grant->syscalls_allow.count ? TC_FEATURE_BIT(SYSCALLS) : 0) |
            (grant->workspace == TC_WORKSPACE_COPY ? TC_FEATURE_BIT(COPY) : 0) |
-           (overlay ? TC_FEATURE_BIT(OVERLAY) : 0) |
+           (grant->workspace == TC_WORKSPACE_OVERLAY ? TC_FEATURE_BIT(OVERLAY) : 0) |
            (grant->deterministic ? TC_FEATURE_BIT(DETERMINISTIC) : 0) |
            (has_odd(grant) ? TC_FEATURE_BIT(BYTES) : 0);
 }

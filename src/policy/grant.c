@@ -47,7 +47,6 @@
     F(STRUCT, limits, TC_OF(tc_limits_fields))                             \
     F(ONE, workspace)                                                      \
     F(ONE, commit)                                                         \
-    F(ONE, overlay_or_copy)                                                \
     F(LIST, tool_writable)                                                 \
     F(POINTER, policy)                                                     \
     F(ONE, clauses)                                                        \
@@ -252,6 +251,14 @@ static bool copy_text(char **to, const char *from)
 {
     *to = from ? strdup(from) : NULL;
     return *to || !from;
+}
+
+const char *tc_grant_writes(const struct tc_grant *grant)
+{
+    for (size_t i = 0; i < grant->fs_count; i++)
+        if (grant->fs[i].access == TC_ACCESS_WRITE)
+            return grant->fs[i].path;
+    return NULL;
 }
 
 bool tc_grant_add(struct tc_grant *grant, const struct tc_fs_entry *entry)

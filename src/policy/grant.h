@@ -83,7 +83,13 @@ struct tc_secret {
 
 /* In the order of the policy's lists of values. */
 enum tc_denials { TC_DENIALS_CALLS, TC_DENIALS_PATHS, TC_DENIALS_ACCESSES, TC_DENIALS_OFF };
-enum tc_workspace_mode { TC_WORKSPACE_BIND, TC_WORKSPACE_COPY, TC_WORKSPACE_OVERLAY };
+/* AUTO: an overlay, or what comes closest where the host cannot make one. */
+enum tc_workspace_mode {
+    TC_WORKSPACE_BIND,
+    TC_WORKSPACE_COPY,
+    TC_WORKSPACE_OVERLAY,
+    TC_WORKSPACE_AUTO
+};
 enum tc_commit { TC_COMMIT_SUCCESS, TC_COMMIT_ALWAYS, TC_COMMIT_ASK, TC_COMMIT_NEVER };
 /* The rank of denials from nothing watched to everything; of commit from all changes written to the
  * host to none. */
@@ -128,8 +134,6 @@ struct tc_grant {
     struct tc_limits limits;
     enum tc_workspace_mode workspace;
     enum tc_commit commit; /* how changes are committed; a bind workspace stages nothing */
-    bool
-        overlay_or_copy; /* this call needs an overlay instead of a bind; a copy is accepted, too */
     /* Host paths that any tool of the policy can write; symbolic links in or below them are not
      * followed. tool_writable has those that this call adds, `policy` has the rest (a reference;
      * NULL: no policy). */
@@ -177,6 +181,8 @@ const char *tc_grant_policy_path(const struct tc_grant *grant, size_t index);
 /* Adds an entry, or raises the access of an existing one; copies the strings. False: out of
  * memory. */
 bool tc_grant_add(struct tc_grant *grant, const struct tc_fs_entry *entry);
+/* A path that the tool may write, as the tool sees it. Borrows; NULL: it may write none. */
+const char *tc_grant_writes(const struct tc_grant *grant);
 /* The most specific entry for a path as the tool sees it, or NULL where no entry grants it (system
  * directories have no entries). `denied` takes precedence; borrows. */
 const struct tc_fs_entry *tc_grant_find(const struct tc_grant *grant, const char *path);

@@ -133,11 +133,21 @@ unsigned tc_layers_sweep(void)
 
 /* ---- in memory ---- */
 
+/* Memory may be too small for what fits on a disk, so a bind is better, unless the workspace is in
+ * memory, too. */
+static bool prefers_bind(const struct tc_cage *cage, const struct tc_item *item)
+{
+    struct statfs s;
+    return cage->plan->instead == TC_INSTEAD_BIND &&
+           (fstatfs(item->fd, &s) < 0 || s.f_type != TMPFS_MAGIC);
+}
+
 static int make_in_memory(struct tc_cage *cage, struct tc_item *item)
 {
     struct tc_trees *t = cage->trees;
     const struct tc_limits *l = &cage->plan->limits;
-    int storage = tc_tree_keep(t, tc_tmpfs(l->disk, l->inodes, "0755", true));
+    bool whole = cage->plan->instead == TC_INSTEAD_BIND && l->disk < l->memory;
+    int storage = tc_tree_keep(t, tc_tmpfs(whole ? l->memory : l->disk, l->inodes, "0755", true));
     int upper = storage < 0 ? -1 : tc_tree_own_directory(t, storage, "u");
     if (upper < 0 || tc_tree_own_directory(t, storage, "w") < 0)
         return -1;
@@ -152,7 +162,13 @@ int tc_layer_make(struct tc_cage *cage, struct tc_item *item, const char **ret_h
     struct stat st;
     *ret_hint = "check the size of `disk` in the policy";
     *ret_what = "cannot create the storage for the changes of";
-    if (!make_on_disk(cage, item) && make_in_memory(cage, item) < 0)
+    bool on_disk = make_on_disk(cage, item);
+    if (!on_disk && prefers_bind(cage, item)) {
+        *ret_what = "toolcage's state directory is not on the disk of";
+        errno = 0;
+        return -1;
+    }
+    if (!on_disk && make_in_memory(cage, item) < 0)
         return -1;
     if (fstat(item->fd, &st) < 0 || fchmod(item->copy, st.st_mode & 0777) < 0)
         return -1;

@@ -31,9 +31,10 @@ enum { NAMES_MAX = 1000000, ENTRIES_MAX = 2000000 };
 static int fail_overlay(struct tc_cage *cage, const struct tc_item *item, int errnum,
                         const char *hint, const char *what)
 {
+    bool bind = cage->plan->instead == TC_INSTEAD_BIND; /* the failure is only told */
     return tc_cage_fail(
         cage, TC_WHY_ERRNO(TOOLCAGE_EUNENFORCEABLE, "overlay", item->mount->from, errnum, hint),
-        TC_CLAUSE_FS_WRITE, "%s %s", what, item->mount->from);
+        bind ? -1 : TC_CLAUSE_FS_WRITE, "%s %s", what, item->mount->from);
 }
 
 static const char use_copy[] = "use workspace = { mode = \"copy\" }";

@@ -11,13 +11,15 @@
 #include "workspace/copy.h"
 #include "workspace/workspace.h"
 
-/* Opens an overlay; or makes a copy if that fails and the plan allows both, or if the tree cannot
+/* Opens an overlay; or makes a copy if that fails and the plan accepts one, or if the tree cannot
  * be mounted for the tool at all. */
 static int open_layers(struct tc_cage *cage, struct tc_item *item, const char *mounts)
 {
+    int64_t instead = cage->plan->instead;
     bool opened = tc_overlay_open(cage, item, mounts) == 0;
     int tree = opened ? tc_tree_show(cage, item, item->fd) : -1;
-    if (tree >= 0 || (!opened && !cage->plan->overlay_or_copy) || cage->plan->session ||
+    cage->unlayered = !opened && instead == TC_INSTEAD_BIND;
+    if (tree >= 0 || (!opened && instead != TC_INSTEAD_COPY) || cage->plan->session ||
         cage->answered)
         return tree;
     tc_failure_clear(&cage->outcome->failure);

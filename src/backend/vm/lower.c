@@ -388,7 +388,8 @@ static bool add_grants(const struct tc_grant *grant, struct tc_vm_options *o)
         o->grants[o->grant_count++] = (struct tc_vm_grant){module, false};
     o->room = writes ? grant->limits.disk : 0;
     o->names = writes ? grant->limits.inodes : 0;
-    o->beside = writes && grant->workspace == TC_WORKSPACE_OVERLAY;
+    o->beside = writes &&
+                (grant->workspace == TC_WORKSPACE_OVERLAY || grant->workspace == TC_WORKSPACE_AUTO);
     return o->grants;
 }
 
@@ -504,6 +505,8 @@ static int lower_outer(const struct tc_monitor *monitor, const struct tc_grant *
                 add_files(monitor, grant, ret) && tc_local_files(grant, ret) &&
                 add_module(grant, ret) && tc_local_network(grant, ret) && add_command(grant, ret) &&
                 add_grants(grant, o) && tc_plan_tell(ret, &tc_vm_option_fields, o, TC_VM_OF_CALL);
+    if (ret->instead == TC_INSTEAD_BIND) /* no guest writes to host paths */
+        ret->instead = TC_INSTEAD_COPY;
     return fine ? 0 : tc_fail_memory(err);
 }
 

@@ -116,6 +116,7 @@ static struct tc_wasm_order describe_module(const struct tc_grant *grant, bool e
  * call of the tool. */
 static bool replace_command(const struct tc_grant *grant, bool edge, struct tc_plan *plan)
 {
+    (void)tc_plan_bind(plan); /* a worker has no layers */
     plan->fuel = take_fuel(grant, &plan->limits.cpu_time_ms);
     plan->calls = grant->deterministic ? 0 : calls_of(grant);
     plan->ahead = located(grant, "code") && !located(grant, "work") && !grant->deterministic;

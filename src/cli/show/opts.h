@@ -68,6 +68,7 @@ struct tc_args {
     {"bandwidth", 0, "SIZE", "bandwidth", "network bytes per second, both directions"},                                  \
     {"output", 0, "SIZE", "output", "how much of each output stream is kept"},                       \
     {"commit", 0, "WHEN", "commit", "when changes are applied: on_success, always, ask or never"}, \
+    {"in-place", 0, NULL, "mode=bind", "change files at once; names that steer the host are read-only"}, \
     {"dry-run", 0, NULL, "commit=never", "show what the tool would change, and change nothing"},     \
     {"denials", 0, "calls|paths|accesses|off", "denials", "which denials are recorded and listed"},  \
     {"why", 0, NULL, "denials=paths", "list the paths that were refused, and what would allow them"}, \

@@ -60,7 +60,7 @@ static struct tc_grant grant_of(const struct tc_lint *l, const struct tc_spec *s
         .fs_count = written_to,
         .unix_sockets = sockets && sockets->unix_sockets,
         .syscalls_allow = syscalls ? syscalls->syscalls_allow : (struct tc_strv){NULL, 0},
-        .workspace = workspace ? (enum tc_workspace_mode)workspace->workspace : TC_WORKSPACE_BIND,
+        .workspace = workspace ? (enum tc_workspace_mode)workspace->workspace : TC_WORKSPACE_AUTO,
         .layers = layers ? layers->layers : (struct tc_strv){NULL, 0},
         .net = net ? net->net : NULL,
         .net_count = net ? net->net_count : 0,

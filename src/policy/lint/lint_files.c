@@ -340,17 +340,18 @@ static struct writes writes_of(const struct tc_lint *l, const struct tc_spec *sp
                        .disk = tc_lint_given(l, spec, TC_KEY_DISK)};
     /* an install can only read the writable paths of [defaults] */
     w.rule = tc_spec_is_setup(spec) ? NULL : tc_spec_writable(w.fs);
-    w.mode = w.workspace ? (enum tc_workspace_mode)w.workspace->workspace : TC_WORKSPACE_BIND;
-    w.commit = w.workspace ? (enum tc_commit)w.workspace->commit : TC_COMMIT_SUCCESS;
+    w.mode = w.workspace ? (enum tc_workspace_mode)w.workspace->workspace : TC_WORKSPACE_AUTO;
+    w.commit = w.workspace ? (enum tc_commit)w.workspace->commit : TC_COMMIT_ALWAYS;
     return w;
 }
 
 void tc_lint_unbounded_writes(struct tc_lint *l, const struct tc_spec *spec)
 {
     struct writes w = writes_of(l, spec);
-    if (w.rule && w.mode == TC_WORKSPACE_BIND && !w.disk)
+    if (w.rule && (w.mode == TC_WORKSPACE_BIND || w.mode == TC_WORKSPACE_AUTO) && !w.disk)
         tc_lint_add(l, w.fs, "filesystem.writable", w.rule->line, w.rule->path,
-                    "workspace = { mode = \"overlay\" } bounds it by disk, and stages changes",
+                    w.mode == TC_WORKSPACE_AUTO ? "set disk, which then bounds it"
+                                                : "workspace = { mode = \"overlay\" } and disk",
                     "nothing limits how much is written to %s", w.rule->path);
 }
 
@@ -373,14 +374,14 @@ void tc_lint_auto_writes(struct tc_lint *l, const struct tc_spec *spec)
     bool asked = tier && !alone && !tc_streq(tier->tier, "Assisted");
     if (!w.rule || asked)
         return;
-    if (w.mode != TC_WORKSPACE_BIND && w.commit == TC_COMMIT_ALWAYS)
+    bool kept = w.mode == TC_WORKSPACE_COPY || w.mode == TC_WORKSPACE_OVERLAY;
+    if (kept && w.commit == TC_COMMIT_ALWAYS)
         tc_lint_add(l, w.workspace, "workspace.commit", w.workspace->said[TC_KEY_WORKSPACE],
                     "\"always\"", "commit = \"on_success\", or \"ask\"",
                     "changes of a failed call to %s are written to the host without approval",
                     w.rule->path);
-    else if (alone && w.mode == TC_WORKSPACE_BIND)
+    else if (alone && (w.mode == TC_WORKSPACE_BIND || w.commit == TC_COMMIT_ALWAYS))
         tc_lint_add(l, tier, "tier", tier->said[TC_KEY_TIER], "\"Auto\"",
                     "workspace = { mode = \"overlay\", commit = \"ask\" }, or another tier",
-                    "every change to %s reaches the host immediately, without approval",
-                    w.rule->path);
+                    "every change to %s reaches the host without approval", w.rule->path);
 }

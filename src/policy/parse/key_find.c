@@ -88,7 +88,7 @@ void tc_key_range(const struct tc_key *key, char *out, size_t size)
 /* ---- closed lists of values ---- */
 
 const char *const tc_values_denials[] = {"calls", "paths", "accesses", "off", NULL};
-const char *const tc_values_mode[] = {"bind", "copy", "overlay", NULL};
+const char *const tc_values_mode[] = {"bind", "copy", "overlay", "auto", NULL};
 const char *const tc_values_commit[] = {"on_success", "always", "ask", "never", NULL};
 const char *const tc_values_over[] = {"truncate", "kill", NULL};
 const char *const tc_values_by[] = {"group", "any", NULL};

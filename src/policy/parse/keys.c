@@ -359,10 +359,10 @@ const struct tc_key tc_keys[] = {
              "description, command and arguments.",
      .example = "module = \"./tool.wasm\"\ncommand = [\"tool\"]"},
     {EACH, "workspace", tc_set_workspace, READS(TABLE, WORKSPACE), .id = TC_KEY_WORKSPACE,
-     .type = "table", .fallback = "{ mode = \"bind\" }",
-     .text =
-         "How the tool gets writable paths: the host's (bind), a copy that is written back after "
-         "success (copy), or an overlay over the host's that receives the changes (overlay).",
+     .type = "table", .fallback = "{ mode = \"auto\" }",
+     .text = "How the tool gets writable directories: the host's (bind), a copy that is written "
+             "back after success (copy), an overlay over the host's that receives the changes "
+             "(overlay), or an overlay where that is as good as a bind, else a bind (auto).",
      .example = "workspace = { mode = \"copy\" }"},
     {EACH_AND_SETUP, "without", tc_set_without, .id = TC_KEY_WITHOUT, .choices = tc_values_without,
      .type = "array of clauses",
@@ -501,12 +501,12 @@ const struct tc_key tc_keys[] = {
      .text = "Variables and their values, with placeholders as in command.",
      .example = "env.set = { MODE = \"fast\" }"},
     {TC_IN(WORKSPACE), "mode", tc_set_index, SPEC(workspace), NONE, .choices = tc_values_mode,
-     .type = "word", .fallback = "bind",
-     .text = "bind, copy or overlay. An overlay needs Linux 6.6.",
+     .type = "word", .fallback = "auto",
+     .text = "bind, copy, overlay or auto. An overlay needs Linux 6.6.",
      .example = "workspace.mode = \"copy\""},
     {TC_IN(WORKSPACE), "commit", tc_set_index, SPEC(commit), NONE, .choices = tc_values_commit,
-     .type = "word", .fallback = "on_success",
-     .text = "When the changes of a copy or an overlay are written to the host: on success, "
+     .type = "word", .fallback = "always; on_success with mode copy or overlay",
+     .text = "When the changes of a private workspace are written to the host: on success, "
              "always, when a person approves them, or never.",
      .example = "workspace.commit = \"never\""},
     {TC_IN(REVIEW), "ignore", tc_set_patterns, SPEC(caches), NONE, .type = "array of patterns",

@@ -307,8 +307,11 @@ void tc_set_workspace(struct tc_parse *p, const struct tc_key *key, struct tc_no
     if (!tc_parse_is(p, node, TC_NODE_TABLE))
         return;
     size_t mark = tc_parse_enter(p, node->key);
+    spec->workspace = TC_WORKSPACE_AUTO;
     tc_parse_table(p, key->inner, node, spec);
     const struct tc_node *commit = tc_node_get(node, "commit");
+    if (!commit && spec->workspace == TC_WORKSPACE_AUTO)
+        spec->commit = TC_COMMIT_ALWAYS;
     bool holds = spec->commit == TC_COMMIT_ASK || spec->commit == TC_COMMIT_NEVER;
     if (commit && holds && spec->workspace == TC_WORKSPACE_BIND)
         tc_parse_bad(p, commit, "add mode = \"overlay\"",

@@ -19,8 +19,8 @@ const char *tc_request_last(const struct tc_request *request, const char *key)
     return NULL;
 }
 
-/* The key that a flag narrows. Both have the same name. It is a key of the tool or, for `commit`, a
- * key of `workspace`. */
+/* The key that a flag narrows. Both have the same name. It is a key of the tool or, for `commit`
+ * and `mode`, a key of `workspace`. */
 static const struct tc_key *key_of(const struct tc_flag *flag)
 {
     const struct tc_key *key = tc_key_find(tc_keys, TC_SCOPE_TOOL, flag->name);
@@ -34,8 +34,8 @@ static int refuse_widening(struct tc_resolve *r, const struct tc_flag *flag, con
     struct tc_origin origin = {0};
     const struct tc_key *said = key_of(flag);
     bool inner = (said->scopes & TC_IN(WORKSPACE)) != 0;
-    if (!tc_resolve_origin(r, inner ? TC_KEY_WORKSPACE : said->id,
-                           inner ? "workspace.commit" : flag->name, &origin))
+    _autofree_ char *name = tc_format("%s%s", inner ? "workspace." : "", flag->name);
+    if (!name || !tc_resolve_origin(r, inner ? TC_KEY_WORKSPACE : said->id, name, &origin))
         return tc_resolve_memory(r);
     _autofree_ char *key = origin.key;
     _autofree_ char *hint = tc_resolve_change_hint(r, &origin, flag->name);
@@ -137,10 +137,27 @@ static int apply_commit(struct tc_resolve *r, const struct tc_flag *flag, const 
     if (bind && wanted == TC_COMMIT_ALWAYS)
         return 0;
     if (bind) { /* changes to a bind mount cannot be staged */
-        grant->workspace = TC_WORKSPACE_OVERLAY;
-        grant->overlay_or_copy = true;
+        grant->workspace = TC_WORKSPACE_AUTO;
     }
     grant->commit = wanted;
+    return 0;
+}
+
+/* Runs after apply_commit(), which leaves no bind where changes are staged. */
+static int apply_mode(struct tc_resolve *r, const struct tc_flag *flag, const char *value)
+{
+    struct tc_grant *grant = r->grant;
+    enum tc_workspace_mode wanted = (enum tc_workspace_mode)find_word(tc_values_mode, value);
+    if (wanted == grant->workspace)
+        return 0;
+    if (!r->operators && grant->workspace != TC_WORKSPACE_AUTO)
+        return refuse_widening(r, flag, value, tc_values_mode[grant->workspace]);
+    if (wanted == TC_WORKSPACE_BIND && grant->commit != TC_COMMIT_ALWAYS)
+        return tc_resolve_refuse(r, TOOLCAGE_EUSAGE, flag->name, 0,
+                                 "leave out one of the two: changes in place are not staged",
+                                 "mode bind cannot be combined with commit %s",
+                                 tc_values_commit[grant->commit]);
+    grant->workspace = wanted;
     return 0;
 }
 
@@ -328,6 +345,7 @@ static const struct tc_flag flags[] = {
     {"workspace", check_path, apply_workspace},
     {"denials", check_word, apply_denials},
     {"commit", check_word, apply_commit},
+    {"mode", check_word, apply_mode},
     {"backend", check_word, apply_backend},
     {"collect", check_text, apply_collect},
     {"read", tc_flag_file_check, apply_files},

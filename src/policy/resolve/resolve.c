@@ -224,8 +224,8 @@ static int take_words(struct tc_resolve *r)
         fine = fine && (grant->tier = strdup(tier->tier));
     if (r->facts->cwd)
         fine = fine && (grant->caller_cwd = strdup(r->facts->cwd));
-    grant->workspace = mode ? (enum tc_workspace_mode)mode->workspace : TC_WORKSPACE_BIND;
-    grant->commit = mode ? (enum tc_commit)mode->commit : TC_COMMIT_SUCCESS;
+    grant->workspace = mode ? (enum tc_workspace_mode)mode->workspace : TC_WORKSPACE_AUTO;
+    grant->commit = mode ? (enum tc_commit)mode->commit : TC_COMMIT_ALWAYS;
     grant->without = without ? without->without : 0;
     grant->approval = tier && tc_tier_asks(tier->tier);
     return fine ? 0 : tc_resolve_memory(r);
@@ -237,6 +237,18 @@ static int take_steering(struct tc_resolve *r)
     bool fine = !said || tc_steering_copy(&r->grant->steering, &said->steering);
     r->grant->steering.listed = tc_spec_is_setup(r->tool);
     return fine ? 0 : tc_resolve_memory(r);
+}
+
+/* What a person or a client sees while it runs works on the host's own files. So does a tool that
+ * can write none. */
+static int take_mode(struct tc_resolve *r)
+{
+    struct tc_grant *grant = r->grant;
+    bool watched = r->request->terminal || tc_spec_is_server(r->tool);
+    if (grant->workspace == TC_WORKSPACE_AUTO && grant->commit == TC_COMMIT_ALWAYS &&
+        (watched || !tc_grant_writes(grant)))
+        grant->workspace = TC_WORKSPACE_BIND;
+    return 0;
 }
 
 /* Changes that cannot be staged are not reviewed. */
@@ -334,6 +346,7 @@ int tc_policy_resolve(const struct toolcage_policy *policy, const struct tc_requ
         tc_resolve_unix_check,
         tc_resolve_secrets,
         take_upstream,
+        take_mode,
         take_caches,
         finish_resolve,
         tc_resolve_within,

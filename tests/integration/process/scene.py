@@ -137,6 +137,7 @@ TICK = 0.02  # the clock of a file system moves in steps: what is written in the
 
 class Scene:
     written = 0
+    mode = None  # of the workspace, where a call's policy has no other
 
     def __init__(self):
         # not in /tmp, which is the cage's own
@@ -184,6 +185,8 @@ class Scene:
         def listed(paths):
             return ", ".join(item if item.startswith("{") else json.dumps(item) for item in paths)
 
+        if self.mode and not re.search(r"^workspace\b", more, re.MULTILINE):
+            more = f'workspace = {{ mode = "{self.mode}" }}\n{more}'
         more = re.sub(r'(?<=\btimeout = ")\d+', lambda number: str(int(number[0]) * PATIENCE), more)
         self.policies += 1
         return self.write(

@@ -54,7 +54,7 @@ static void the_document_says_the_same(void **state)
 
 static void empty_grant_wants_no_feature(void **state)
 {
-    struct tc_grant grant = {.overlay_or_copy = true, .workspace = TC_WORKSPACE_OVERLAY};
+    struct tc_grant grant = {0};
     assert_int_equal(tc_grant_features(&grant), TC_FEATURE_BIT(HOST));
     grant.image = TEXT(TC_IMAGE_SYSTEM);
     assert_int_equal(tc_grant_features(&grant), 0);

@@ -63,7 +63,6 @@ static const char *const uncompared[] = {"system",
                                          "env",
                                          "steering.listed",
                                          "caller_cwd",
-                                         "overlay_or_copy",
                                          "tool_writable",
                                          "clauses",
                                          "setup",
@@ -73,13 +72,26 @@ static const char *const uncompared[] = {"system",
                                          NULL};
 /* What the host has no use for: how paths are looked up, input that is the model's, and what
  * follows from the rest. */
-static const char *const untold[] = {"net.secret",       "fs.bound",        "fs.own",
-                                     "fs.found",         "fs.setup",        "sockets.access",
-                                     "sockets.argument", "sockets.bound",   "sockets.built_in",
-                                     "sockets.own",      "sockets.found",   "sockets.setup",
-                                     "stdin_bytes",      "steering.listed", "caller_cwd",
-                                     "overlay_or_copy",  "tool_writable",   "limits.disk_set",
-                                     "located",          "umask",           NULL};
+static const char *const untold[] = {"net.secret",
+                                     "fs.bound",
+                                     "fs.own",
+                                     "fs.found",
+                                     "fs.setup",
+                                     "sockets.access",
+                                     "sockets.argument",
+                                     "sockets.bound",
+                                     "sockets.built_in",
+                                     "sockets.own",
+                                     "sockets.found",
+                                     "sockets.setup",
+                                     "stdin_bytes",
+                                     "steering.listed",
+                                     "caller_cwd",
+                                     "tool_writable",
+                                     "limits.disk_set",
+                                     "located",
+                                     "umask",
+                                     NULL};
 
 static bool among(const char *const *names, const char *name)
 {

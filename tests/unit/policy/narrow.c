@@ -24,6 +24,8 @@ static void a_disk_is_said_by_a_call_too(void **state)
     assert_false(unsaid.limits.disk_set);
 }
 
+#define WRITES "filesystem.writable = [\"/w\"]\n"
+
 /* What is held back cannot be bound; of two words the one that brings back less counts. */
 static void changes_are_held_back(void **state)
 {
@@ -32,12 +34,17 @@ static void changes_are_held_back(void **state)
         enum tc_workspace_mode workspace;
         enum tc_commit commit;
     } rows[] = {
-        {"", NULL, NULL, TC_WORKSPACE_BIND, TC_COMMIT_SUCCESS},
-        {"", "always", NULL, TC_WORKSPACE_BIND, TC_COMMIT_SUCCESS},
-        {"", "never", NULL, TC_WORKSPACE_OVERLAY, TC_COMMIT_NEVER},
-        {"", "ask", NULL, TC_WORKSPACE_OVERLAY, TC_COMMIT_ASK},
-        {"", "never", "always", TC_WORKSPACE_OVERLAY, TC_COMMIT_NEVER},
-        {"", "always", "never", TC_WORKSPACE_OVERLAY, TC_COMMIT_NEVER},
+        {"", NULL, NULL, TC_WORKSPACE_BIND, TC_COMMIT_ALWAYS},
+        {"", "always", NULL, TC_WORKSPACE_BIND, TC_COMMIT_ALWAYS},
+        {"", "never", NULL, TC_WORKSPACE_AUTO, TC_COMMIT_NEVER},
+        {"", "ask", NULL, TC_WORKSPACE_AUTO, TC_COMMIT_ASK},
+        {"", "never", "always", TC_WORKSPACE_AUTO, TC_COMMIT_NEVER},
+        {"", "always", "never", TC_WORKSPACE_AUTO, TC_COMMIT_NEVER},
+        {WRITES, NULL, NULL, TC_WORKSPACE_AUTO, TC_COMMIT_ALWAYS},
+        {WRITES "workspace.commit = \"ask\"\n", NULL, NULL, TC_WORKSPACE_AUTO, TC_COMMIT_ASK},
+        {WRITES "workspace.mode = \"overlay\"\n", NULL, NULL, TC_WORKSPACE_OVERLAY,
+         TC_COMMIT_SUCCESS},
+        {WRITES "workspace.mode = \"bind\"\n", "ask", NULL, TC_WORKSPACE_AUTO, TC_COMMIT_ASK},
         {"workspace.mode = \"copy\"\n", "never", NULL, TC_WORKSPACE_COPY, TC_COMMIT_NEVER},
         {"workspace.mode = \"overlay\"\n", "ask", NULL, TC_WORKSPACE_OVERLAY, TC_COMMIT_ASK},
     };
@@ -49,12 +56,40 @@ static void changes_are_held_back(void **state)
         granted(policy, CALL(one, rows[i].one, other, rows[i].other), &grant);
         assert_int_equal(grant.workspace, rows[i].workspace);
         assert_int_equal(grant.commit, rows[i].commit);
-        assert_int_equal(grant.overlay_or_copy,
-                         !rows[i].said[0] && rows[i].workspace == TC_WORKSPACE_OVERLAY);
     }
     _autopolicy_ struct toolcage_policy *file = compile("[tool.x]\nworkspace.mode = \"overlay\"\n");
     refused(file, CALL("commit", "always"), TOOLCAGE_EDENIED, "tool.x.workspace.commit", 2,
             "is on_success");
+}
+
+static void a_call_may_choose_the_mode_that_is_not_said(void **state)
+{
+    static const struct {
+        const char *said, *tool, *mode;
+        enum tc_workspace_mode workspace;
+    } rows[] = {
+        {"[tool.x]\n" WRITES, "x", "bind", TC_WORKSPACE_BIND},
+        {"[tool.x]\n" WRITES, "x", "copy", TC_WORKSPACE_COPY},
+        {"[tool.x]\n" WRITES, "x", "auto", TC_WORKSPACE_AUTO},
+        {"[tool.x]\nworkspace.mode = \"bind\"\n" WRITES, "x", "bind", TC_WORKSPACE_BIND},
+        {"[server.y]\n" WRITES, "server.y", NULL, TC_WORKSPACE_BIND},
+        {"[server.y]\nworkspace.mode = \"overlay\"\n" WRITES, "server.y", NULL,
+         TC_WORKSPACE_OVERLAY},
+    };
+    for (size_t i = 0; i < TC_COUNT(rows); i++) {
+        _autopolicy_ struct toolcage_policy *policy = compile(rows[i].said);
+        _autogrant_ struct tc_grant grant = {0};
+        struct ask ask = CALL(rows[i].mode ? "mode" : NULL, rows[i].mode);
+        ask.tool = rows[i].tool;
+        granted(policy, ask, &grant);
+        assert_int_equal(grant.workspace, rows[i].workspace);
+    }
+    _autopolicy_ struct toolcage_policy *file = compile(
+        "[tool.x]\nworkspace.mode = \"overlay\"\n[tool.asks]\nworkspace.commit = \"ask\"\n");
+    refused(file, CALL("mode", "bind"), TOOLCAGE_EDENIED, "tool.x.workspace.mode", 2, "is overlay");
+    struct ask asks = CALL("mode", "bind");
+    asks.tool = "asks";
+    refused(file, asks, TOOLCAGE_EUSAGE, "mode", 0, "cannot be combined with commit ask");
 }
 
 /* Only of what can be staged is there a review, in which caches do not show. */
@@ -210,6 +245,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_disk_is_said_by_a_call_too),
         cmocka_unit_test(changes_are_held_back),
+        cmocka_unit_test(a_call_may_choose_the_mode_that_is_not_said),
         cmocka_unit_test(caches_are_named_where_changes_are_staged),
         cmocka_unit_test(less_access_is_less),
         cmocka_unit_test(every_narrowed_value_must_be_granted),
