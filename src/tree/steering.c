@@ -254,13 +254,9 @@ static void find_above(const char *path, char ret[PATH_MAX])
     ret[n] = '\0';
 }
 
-/* Is this the path of a directory .git? Its steering files are known by name. */
-static bool is_git(const struct tc_item *item, const char *path)
+bool tc_item_is_git(const struct tc_item *item, const char *relative)
 {
-    const char *name = path[0]         ? tc_path_base(path)
-                       : item->context ? tc_path_base(item->context)
-                                       : "";
-    return strcmp(name, ".git") == 0;
+    return tc_steers_git(item->context ? item->context : "", relative);
 }
 
 bool tc_steers_place(const struct tc_item *item, int dirfd, const char *path, unsigned mode)
@@ -272,7 +268,7 @@ bool tc_steers_place(const struct tc_item *item, int dirfd, const char *path, un
         return true;
     char above[PATH_MAX];
     find_above(path, above);
-    if (is_git(item, above))
+    if (tc_item_is_git(item, above))
         return false;
     if (tc_bare_when(tc_path_base(path)) & TC_BARE_NEW && tc_steers_bare(dirfd))
         return true;
@@ -280,7 +276,7 @@ bool tc_steers_place(const struct tc_item *item, int dirfd, const char *path, un
         return false;
     find_above(above, above);
     _autofd_ int fd = openat(dirfd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    return !is_git(item, above) && (fd < 0 || tc_steers_bare(fd));
+    return !tc_item_is_git(item, above) && (fd < 0 || tc_steers_bare(fd));
 }
 
 /* Was the path protected by a read-only mount during the call, or does it belong to another granted
@@ -332,7 +328,7 @@ static int search(struct scan *s, int fd, const char *prefix);
 /* A bare repository keeps config and hooks next to HEAD, and git discovers it automatically. */
 static int inspect_bare(struct scan *s, int dirfd, const char *name, const char *prefix)
 {
-    if (strcmp(name, "refs") != 0 || is_git(s->item, prefix) || !tc_steers_bare(dirfd))
+    if (strcmp(name, "refs") != 0 || tc_item_is_git(s->item, prefix) || !tc_steers_bare(dirfd))
         return 0;
     int rc = pin(s, prefix, "objects/.") < 0 || pin(s, prefix, "refs/.") < 0 ? -1 : 0;
     for (const struct tc_bare *b = tc_bare; rc == 0 && b->name; b++) {

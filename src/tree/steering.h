@@ -14,6 +14,9 @@ struct tc_item;
 /* How does this path below the item steer the host? */
 enum tc_steers tc_item_steers(const struct tc_item *item, const char *relative);
 
+/* As tc_steers_git(), of a path below the item, or of the item itself (""). */
+bool tc_item_is_git(const struct tc_item *item, const char *relative);
+
 /* Does a name with this answer steer the host if its entry is of type `mode`? */
 bool tc_steers_as(enum tc_steers steers, unsigned mode);
 

@@ -69,8 +69,7 @@ static void leave(void *userdata, const struct tc_walk_entry *e)
         tc_row_note(g, e, &(struct tc_row){.kind = "modified", .by_time = true});
 }
 
-/* Lists a change of the granted directory itself, which is not an entry of the walk. */
-static void visit_root(struct tc_gathering *g)
+static void visit_bound_root(struct tc_gathering *g)
 {
     struct statx st;
     struct tc_walk_entry e = {.dirfd = g->item->fd, .name = "", .relative = "", .st = &st};
@@ -78,6 +77,30 @@ static void visit_root(struct tc_gathering *g)
         g->found->omitted_changes++;
     else if (is_changed(g, &st, g->told[0]))
         tc_row_note(g, &e, &(struct tc_row){.kind = "modified", .by_time = true});
+}
+
+/* The change is not staged, so it is lost without a commit. */
+static void visit_overlay_root(struct tc_gathering *g)
+{
+    const struct tc_item *item = g->item;
+    unsigned made = tc_overlay_mode(g->cage->workspace, item);
+    struct statx st;
+    struct tc_row row = {.kind = "modified"};
+    struct tc_walk_entry e = {.dirfd = item->copy, .name = "", .relative = "", .st = &st};
+    if (statx(item->copy, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &st) < 0 || !made ||
+        !((st.stx_mode ^ made) & 0777))
+        return;
+    row.held = g->commit ? tc_commit_root_mode(g->cage, item, made, st.stx_mode) : tc_commit_undone;
+    tc_row_note(g, &e, &row);
+}
+
+/* Lists a change of the granted directory itself, which is not an entry of the walk. */
+static void visit_root(struct tc_gathering *g)
+{
+    if (g->item->copy < 0)
+        visit_bound_root(g);
+    else if (g->item->layers >= 0 && g->item->writable && !g->cage->workspace->choice)
+        visit_overlay_root(g);
 }
 
 /* Is this a forged object that kept its times when its directory was moved there? */
@@ -316,8 +339,8 @@ static void gather_removals(struct tc_gathering *g)
         if (row.held)
             tc_session_keep_removal(&g->session, g->cage, entry, row.held);
         enum tc_steers steers = tc_item_steers(g->item, entry->relative);
-        row.steers = steers == TC_STEERS_WRITTEN ? row.held == tc_commit_steering
-                                                 : tc_steers_as(steers, entry->host.mode);
+        row.steers = row.held == tc_commit_steering || (row.held && steers != TC_STEERS_WRITTEN &&
+                                                        tc_steers_as(steers, entry->host.mode));
         struct tc_change *c = tc_row_list(g, entry->relative, &row);
         if (c)
             c->was_mode = tc_row_mode_before(g, entry->relative);
@@ -408,8 +431,7 @@ static int gather_tree(struct tc_gathering *g)
         walk.skipped++;
     else if (walk.skipped && copied)
         tc_workspace_left(g->cage, g->item, walk.left);
-    if (!copied)
-        visit_root(g);
+    visit_root(g);
     w->over = w->over || (w->inline_collect && walk.skipped); /* a process has higher limits */
     g->found->omitted_changes += walk.skipped;
     if (g->item->layers >= 0 && !g->item->single_dir)

@@ -101,11 +101,12 @@ static bool steers_in(const struct tc_item *item, const char *place, const char 
 {
     const unsigned when = tc_bare_when(name);
     bool steering = link || when & TC_BARE_BACK, steered = false;
-    if ((!steering && !(when & TC_BARE_MAKES)) || strcmp(tc_path_base(place), ".git") == 0)
-        return false; /* steering files in .git are known by name */
-    _autofd_ int hosts = tc_resolve_beneath(item->fd, place);
+    if ((!steering && !(when & TC_BARE_MAKES)) || tc_item_is_git(item, place))
+        return false;
+    const char *at = place[0] ? place : ".";
+    _autofd_ int hosts = tc_resolve_beneath(item->fd, at);
     bool seen = hosts >= 0 || tc_resolve_gone(errno);
-    _autofd_ int ours = tc_resolve_beneath(item->copy, place);
+    _autofd_ int ours = tc_resolve_beneath(item->copy, at);
     if (!seen || (ours < 0 && !tc_resolve_gone(errno)))
         return true;
     const struct both b = {hosts, ours}, alone = {hosts, -1};
@@ -125,7 +126,7 @@ static bool steers_bare(const struct tc_item *item, const char *relative, bool l
         *at = '\0';
         if (at > place) /* also removes the slash before it, to get the directory's path */
             at[-1] = '\0';
-        bool found = steers_in(item, place[0] ? place : ".", name, link);
+        bool found = steers_in(item, place, name, link);
         if (at > place)
             at[-1] = '/';
         *at = kept;
@@ -243,18 +244,12 @@ static const char *commit_directory(const struct tc_workspace *w, const struct t
 }
 
 /* A directory that the host created under this name meanwhile keeps its mode. */
-int tc_commit_mode(const struct tc_cage *cage, const struct tc_item *item,
-                   const struct tc_walk_entry *e)
+/* Sets the permissions of a host directory that has the mode `made`. 1: it has another. */
+static int set_mode(const struct tc_cage *cage, const struct tc_item *item, int fd, unsigned made,
+                    unsigned mode)
 {
-    const struct tc_copied *base = tc_commit_base(cage->workspace, item, e->relative);
-    bool was = base && S_ISDIR(base->copy.mode);
-    unsigned mode = e->st->stx_mode & 0777, made = was ? base->host.mode & 0777 : mode | 0700;
     struct stat st;
     char path[64];
-    _autofd_ int dir = tc_resolve_parent(item->fd, e->relative);
-    _autofd_ int fd = dir < 0 ? -1
-                              : openat(dir, tc_path_base(e->relative),
-                                       O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &st) < 0)
         return -1;
     if ((st.st_mode & 0777) == mode)
@@ -262,10 +257,31 @@ int tc_commit_mode(const struct tc_cage *cage, const struct tc_item *item,
     errno = ESTALE;
     if (cage->trees->host->privileged && st.st_uid != item->uid)
         return -1;
-    if ((st.st_mode & 0777) != made && !(was && cage->workspace->overwrite))
-        return was ? -1 : 0;
+    if ((st.st_mode & 0777) != made && !cage->workspace->overwrite)
+        return 1;
     (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
     return chmod(path, (st.st_mode & 07000) | mode);
+}
+
+int tc_commit_mode(const struct tc_cage *cage, const struct tc_item *item,
+                   const struct tc_walk_entry *e)
+{
+    const struct tc_copied *base = tc_commit_base(cage->workspace, item, e->relative);
+    bool was = base && S_ISDIR(base->copy.mode);
+    unsigned mode = e->st->stx_mode & 0777, made = was ? base->host.mode & 0777 : mode | 0700;
+    _autofd_ int dir = tc_resolve_parent(item->fd, e->relative);
+    _autofd_ int fd = dir < 0 ? -1
+                              : openat(dir, tc_path_base(e->relative),
+                                       O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int rc = set_mode(cage, item, fd, made, mode);
+    return rc > 0 && !was ? 0 : rc ? -1 : 0;
+}
+
+const char *tc_commit_root_mode(const struct tc_cage *cage, const struct tc_item *item,
+                                unsigned made, unsigned mode)
+{
+    int rc = set_mode(cage, item, item->fd, made & 0777, mode & 0777);
+    return rc > 0 ? tc_commit_conflict : rc < 0 ? tc_commit_undone : NULL;
 }
 
 /* Is the host's target still the one that was copied? NULL: yes, and *ret is its version; inode 0:
@@ -450,14 +466,22 @@ enum tc_commit_fate tc_commit_fate(const struct tc_copied *entry)
     return same_type(&entry->copy, st.st_mode) ? TC_COMMIT_STAYS : TC_COMMIT_REPLACED;
 }
 
+/* Would the removal of this entry steer the host? */
+static bool keeps(const struct tc_cage *cage, const struct tc_copied *entry)
+{
+    const struct tc_item *item = entry->item;
+    return tc_tree_guards_below(item, entry->relative) ||
+           (tc_commit_steers(cage, item, entry->relative, entry->host.mode) &&
+            !(item->context && tc_steers_packaged(item->context, entry->relative)));
+}
+
 const char *tc_commit_removal(const struct tc_cage *cage, const struct tc_copied *entry)
 {
     const struct tc_workspace *w = cage->workspace;
     const char *name = tc_path_base(entry->relative);
     bool directory = S_ISDIR(entry->host.mode);
     struct statx st;
-    if (tc_tree_guards_below(entry->item, entry->relative) ||
-        tc_commit_steers(cage, entry->item, entry->relative, entry->host.mode))
+    if (keeps(cage, entry))
         return tc_commit_steering;
     _autofd_ int dir = tc_resolve_parent(entry->item->fd, entry->relative);
     if (dir < 0)

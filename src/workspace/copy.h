@@ -67,6 +67,11 @@ const char *tc_commit_left_out(const struct tc_item *item, unsigned mode);
 const char *tc_commit_entry(struct tc_cage *cage, const struct tc_item *item,
                             const struct tc_walk_entry *e);
 
+/* Sets the permissions of the item itself, whose mode was `made` when the call began. NULL, or why
+ * not. */
+const char *tc_commit_root_mode(const struct tc_cage *cage, const struct tc_item *item,
+                                unsigned made, unsigned mode);
+
 /* Sets the permissions of a committed directory, after its entries were committed. 0, or -1 with
  * errno. */
 int tc_commit_mode(const struct tc_cage *cage, const struct tc_item *item,

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
@@ -49,31 +50,53 @@ struct inventory {
     const struct tc_item *item;
 };
 
+static int add_place(const struct inventory *c, const char *relative, const struct statx *st)
+{
+    struct tc_workspace *w = c->cage->workspace;
+    char *kept = tc_arena_format(&c->cage->trees->arena, "%s", relative);
+    struct tc_overlay_place *place = kept ? TC_PUSH(w->places, w->place_count) : NULL;
+    if (!place) {
+        errno = ENOMEM;
+        return -1;
+    }
+    *place = (struct tc_overlay_place){.item = c->item, .relative = kept};
+    if (S_ISDIR(st->stx_mode)) {
+        place->inode = st->stx_ino;
+        place->mode = st->stx_mode;
+        place->device = makedev(st->stx_dev_major, st->stx_dev_minor);
+    }
+    return 0;
+}
+
+/* Does a bind let the tool change entries that an overlay cannot copy? For an ordinary caller these
+ * are in directories of other owners or groups. Files are not looked at, which would take as long
+ * as a bind. */
+static bool needs_bind(const struct inventory *c, int dirfd, const char *name,
+                       const struct statx *st)
+{
+    bool needs = S_ISDIR(st->stx_mode) && c->cage->plan->instead == TC_INSTEAD_BIND &&
+                 !c->cage->trees->host->privileged &&
+                 (st->stx_uid != geteuid() || st->stx_gid != getegid()) &&
+                 faccessat(dirfd, name, W_OK, AT_EACCESS) == 0;
+    errno = needs ? EOVERFLOW : errno;
+    return needs;
+}
+
 static int note_name(void *userdata, const struct tc_walk_entry *e)
 {
     const struct inventory *c = userdata;
-    struct tc_trees *t = c->cage->trees;
-    struct tc_workspace *w = c->cage->workspace;
-    bool directory = S_ISDIR(e->st->stx_mode);
+    if (needs_bind(c, e->dirfd, e->name, e->st))
+        return -1;
     if (c->cage->answered) {
         errno = ECANCELED;
         return -1;
     }
     if (tc_workspace_denied(c->cage, c->item, e->relative))
         return 1;
-    char *relative = tc_arena_format(&t->arena, "%s", e->relative);
-    struct tc_overlay_place *place = relative ? TC_PUSH(w->places, w->place_count) : NULL;
-    if (!place) {
-        errno = ENOMEM;
+    if (add_place(c, e->relative, e->st) < 0)
         return -1;
-    }
-    *place = (struct tc_overlay_place){.item = c->item, .relative = relative};
-    if (!directory)
-        return 0;
-    place->inode = e->st->stx_ino;
-    place->mode = e->st->stx_mode;
-    place->device = makedev(e->st->stx_dev_major, e->st->stx_dev_minor);
-    return tc_workspace_kernel_fs(e); /* 1: does not enter a mounted /proc or similar */
+    /* 1: does not enter a mounted /proc or similar */
+    return S_ISDIR(e->st->stx_mode) ? tc_workspace_kernel_fs(e) : 0;
 }
 
 static int take_inventory(struct tc_cage *cage, const struct tc_item *item)
@@ -81,8 +104,15 @@ static int take_inventory(struct tc_cage *cage, const struct tc_item *item)
     struct inventory c = {.cage = cage, .item = item};
     struct tc_walk walk = {
         .visit = note_name, .userdata = &c, .names_only = true, .entries_max = NAMES_MAX};
-    if (tc_walk(&walk, item->fd) < 0)
+    struct statx root;
+    if (statx(item->fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &root) < 0 ||
+        add_place(&c, "", &root) < 0)
         return fail_overlay(cage, item, errno, use_copy, "cannot list the names in");
+    int rc = needs_bind(&c, item->fd, ".", &root) ? -1 : tc_walk(&walk, item->fd);
+    if (rc < 0)
+        return fail_overlay(cage, item, errno, use_copy,
+                            errno == EOVERFLOW ? "another user or group has directories in"
+                                               : "cannot list the names in");
     /* unreadable directories were skipped, which does no harm: the tool cannot change them either
      */
     return walk.seen < NAMES_MAX
@@ -383,6 +413,14 @@ static int visit(void *userdata, const struct tc_walk_entry *e)
     if (statx(dir, e->name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &host) == 0)
         return compare_entry(c, e, dir, &host);
     return errno == ENOENT || errno == ENOTDIR ? note_gone(c, e) : -1;
+}
+
+unsigned tc_overlay_mode(const struct tc_workspace *w, const struct tc_item *item)
+{
+    const struct tc_overlay_place key = {.item = item, .relative = ""};
+    const struct tc_overlay_place *root =
+        w->places ? bsearch(&key, w->places, w->place_count, sizeof(key), by_place) : NULL;
+    return root ? root->mode : 0;
 }
 
 int tc_overlay_compare(struct tc_cage *cage, const struct tc_item *item)

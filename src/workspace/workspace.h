@@ -137,5 +137,7 @@ int tc_overlay_open(struct tc_cage *cage, struct tc_item *item, const char *moun
  * start of the call to w->copied, as if it had been copied. 0, or -1 with errno: then nothing may
  * be committed. */
 int tc_overlay_compare(struct tc_cage *cage, const struct tc_item *item);
+/* After tc_overlay_compare(): the mode of the item itself when the call began; 0: not known. */
+unsigned tc_overlay_mode(const struct tc_workspace *w, const struct tc_item *item);
 
 #endif

@@ -84,6 +84,7 @@ async function main(home) {
   fs.writeFileSync(path.join(project, ".env"), "KEY=hidden\n");
   fs.writeFileSync(policy, `[tool.openclaw]
 filesystem = { writable = ["/workspace"], denied = ["/workspace/.env"] }
+workspace = { mode = "bind" }
 env.pass = ["GREETING"]
 output = "256KiB"
 memory = { max = "512MiB", by = "any" }

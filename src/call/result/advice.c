@@ -54,6 +54,24 @@ static char *advise_modules(const struct tc_result_frame *frame, const struct tc
     return NULL;
 }
 
+/* What an overlay cannot do. */
+static char *advise_overlay(const struct tc_result_frame *frame, const struct tc_outcome *o)
+{
+    static const char *const rows[][2] = {
+        {"hardlink different from source",
+         "in an overlay a hard link has another inode: git clone --no-hardlinks"},
+        {"Value too large for defined data type",
+         "in an overlay a file of another user or group cannot be changed"}};
+    bool here = frame->grant && frame->grant->workspace != TC_WORKSPACE_BIND;
+    for (size_t i = 0; here && i < TC_COUNT(rows); i++)
+        if (tc_contains(o->err.head, o->err.head_len, rows[i][0]))
+            return tc_format("%s%s", rows[i][1],
+                             tc_policy_is_default(frame->policy)
+                                 ? ", or --in-place"
+                                 : ", or workspace.mode = \"bind\"");
+    return NULL;
+}
+
 static char *advise_variables(const struct tc_result_frame *frame)
 {
     const struct tc_spec *tool = frame->tool ? tc_policy_tool(frame->policy, frame->tool) : NULL;
@@ -71,6 +89,7 @@ void tc_result_advise(const struct tc_result_frame *frame, struct tc_outcome *o)
         return;
     char *text = advise_writable(frame, o);
     text = text ? text : tc_result_advise_repository(frame, o);
+    text = text ? text : advise_overlay(frame, o);
     text = text ? text : advise_modules(frame, o);
     text = text ? text : advise_variables(frame);
     if (text)

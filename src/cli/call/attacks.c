@@ -19,7 +19,7 @@ const struct tc_attack tc_attacks[] = {
     {"read a file in the host's /tmp", "tmp.private", "read {shared}", TC_SIGN_TOKEN},
     {"overwrite and delete a home", "fs.write", "wreck {key} {notes}", TC_SIGN_HOME},
     {"plant a git hook", "fs.steering", "plant {work}/.git/hooks/pre-commit {work}/.git/config",
-     TC_SIGN_GOT, .workspace = true},
+     TC_SIGN_PLANTED, .workspace = true},
     {"leave a set-id file", "setid.none", "set-id {work}/tool", TC_SIGN_SETID, .workspace = true},
     {"leave a device node", "dev.minimal", "device {work}/node", TC_SIGN_DEVICE, .workspace = true},
     {"open a device", "dev.minimal", "open-for-writing /dev/tty0 /dev/kmsg /dev/kvm /dev/fuse",
@@ -102,6 +102,8 @@ bool tc_attack_through(const struct tc_attack *attack, const struct tc_decoys *d
         return tc_decoys_left_setid(decoys);
     case TC_SIGN_DEVICE:
         return tc_decoys_left_device(decoys);
+    case TC_SIGN_PLANTED:
+        return tc_decoys_planted(decoys);
     }
     return true;
 }

@@ -50,6 +50,8 @@ static void remove_tree(const char *path)
     (void)nftw(path, remove_entry, REMOVE_DEPTH, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
 }
 
+static const char config[] = "[core]\n"; /* of the repository */
+
 static int make_files(const struct tc_decoys *d)
 {
     static const char *const directories[] = {
@@ -60,7 +62,7 @@ static int make_files(const struct tc_decoys *d)
     } files[] = {{"home/.ssh/id_ed25519", d->token},
                  {"home/notes.txt", d->token},
                  {"work/.env", d->token},
-                 {"work/.git/config", "[core]\n"},
+                 {"work/.git/config", config},
                  {"work/.git/HEAD", "ref: refs/heads/main\n"}};
     char path[PATH_MAX];
     int rc = 0;
@@ -76,18 +78,18 @@ static int make_files(const struct tc_decoys *d)
     return rc ? rc : symlink("../home/.ssh/id_ed25519", path);
 }
 
-/* Does the file still contain the token, and nothing else? */
-static bool says_token(const struct tc_decoys *d, const char *path)
+/* Does the file contain this text, and nothing else? */
+static bool says(const char *path, const char *said)
 {
     char text[64] = "";
     _autofd_ int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    return fd >= 0 && read(fd, text, sizeof(text) - 1) >= 0 && !strcmp(text, d->token);
+    return fd >= 0 && read(fd, text, sizeof(text) - 1) >= 0 && !strcmp(text, said);
 }
 
 /* The checks of files: a decoy that cannot be inspected counts as a successful attack. */
 bool tc_decoys_home_changed(const struct tc_decoys *d)
 {
-    return !says_token(d, d->key) || !says_token(d, d->notes);
+    return !says(d->key, d->token) || !says(d->notes, d->token);
 }
 
 bool tc_decoys_grows(const struct tc_decoys *d)
@@ -136,6 +138,15 @@ bool tc_decoys_left_setid(const struct tc_decoys *d)
 bool tc_decoys_left_device(const struct tc_decoys *d)
 {
     return left(d, is_device);
+}
+
+bool tc_decoys_planted(const struct tc_decoys *d)
+{
+    char hook[PATH_MAX], path[PATH_MAX];
+    struct stat st;
+    (void)snprintf(hook, sizeof(hook), "%s/.git/hooks/pre-commit", d->work);
+    (void)snprintf(path, sizeof(path), "%s/.git/config", d->work);
+    return lstat(hook, &st) == 0 || errno != ENOENT || !says(path, config);
 }
 
 /* ---- listeners ---- */

@@ -49,5 +49,7 @@ bool tc_decoys_grows(const struct tc_decoys *decoys);
 /* Does the workspace contain a set-id file or a device? */
 bool tc_decoys_left_setid(const struct tc_decoys *decoys);
 bool tc_decoys_left_device(const struct tc_decoys *decoys);
+/* Does its repository have a hook, or another configuration? */
+bool tc_decoys_planted(const struct tc_decoys *decoys);
 
 #endif

@@ -84,7 +84,7 @@ static void say_row(const struct tc_review *review, const struct tc_review_row *
 
 static void print_summary(const struct tc_review *review)
 {
-    _autofree_ char *sums = tc_review_summary(review);
+    _autofree_ char *sums = tc_review_summary(review, true);
     char *rest = sums;
     for (char *line; rest && (line = strsep(&rest, "\n")) && *line;)
         tc_cli_say("%s", line);

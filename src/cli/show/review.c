@@ -184,7 +184,7 @@ void tc_review_put(FILE *out, const struct tc_review *review)
         (void)fprintf(out, "%s%s%s\n", row->held ? "  (" : "", row->held ? row->held : "",
                       row->held ? ")" : "");
     }
-    _autofree_ char *sums = tc_review_summary(review);
+    _autofree_ char *sums = tc_review_summary(review, false);
     if (sums)
         (void)fputs(sums, out);
 }
@@ -378,7 +378,7 @@ static void put_index(FILE *out, const struct tc_review *review)
     }
 }
 
-char *tc_review_summary(const struct tc_review *review)
+char *tc_review_summary(const struct tc_review *review, bool held)
 {
     char *text = NULL;
     size_t size = 0;
@@ -386,7 +386,7 @@ char *tc_review_summary(const struct tc_review *review)
     bool fine = out;
     for (size_t i = 0; fine && i < review->count; i++) {
         struct sum sum = {.sort = review->rows[i].sort, .held = review->rows[i].held};
-        if (!tc_review_hides(review, &review->rows[i]) || is_told(review, i))
+        if (!tc_review_hides(review, &review->rows[i]) || (held && !sum.held) || is_told(review, i))
             continue;
         fine = count(&sum, review);
         if (fine)

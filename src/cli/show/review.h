@@ -45,9 +45,9 @@ bool tc_review_is_index(const char *path);
 /* Do caches await approval? Do they, and are all changes caches? */
 bool tc_review_caches(const struct tc_review *review);
 bool tc_review_caches_alone(const struct tc_review *review);
-/* One summary line for each sort of counted rows, "" without any; owned, NULL if memory is
- * exhausted. */
-char *tc_review_summary(const struct tc_review *review);
+/* One summary line for each sort of counted rows, "" without any; `held`: only of those that were
+ * not applied. Owned, NULL if memory is exhausted. */
+char *tc_review_summary(const struct tc_review *review, bool held);
 /* Writes one line for each change, and the summary lines. */
 void tc_review_put(FILE *out, const struct tc_review *review);
 

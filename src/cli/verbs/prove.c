@@ -252,6 +252,9 @@ static int call_caged(const struct proof *proof, const struct tc_attack *attack,
     size_t count = split(proof, text, argv);
     int rc = toolcage_call_new(proof->engine, proof->policy,
                                attack->workspace ? "workspace" : "strict", ret, err);
+    /* in place what an attack leaves is on the host at once; nothing is planted even at the end */
+    if (!rc && attack->workspace && attack->sign != TC_SIGN_PLANTED)
+        rc = toolcage_call_set(*ret, "mode", "bind", err);
     if (!rc && attack->key)
         rc = toolcage_call_set(*ret, attack->key, attack->say, err);
     if (!rc)
@@ -297,6 +300,18 @@ static struct row judge_attack(const struct proof *proof, const struct tc_attack
     return (struct row){NOT_PROVEN, strdup("the result names nothing that stopped it")};
 }
 
+/* The file that was not planted is staged. */
+static void discard(const struct proof *proof, const struct toolcage_result *result)
+{
+    _autofree_ char *call =
+        result ? tc_json_text(tc_json_get(tc_json_of(toolcage_result_json(result)), "call")) : NULL;
+    char *json = NULL;
+    if (call)
+        (void)toolcage_engine_settle_json(proof->engine, call, TOOLCAGE_SETTLE_DISCARD, 0, NULL,
+                                          &json, NULL);
+    toolcage_free(json);
+}
+
 static struct row try_caged(const struct proof *proof, const struct tc_attack *attack, bool bare)
 {
     _autoerror_ struct toolcage_error *err = NULL;
@@ -306,6 +321,8 @@ static struct row try_caged(const struct proof *proof, const struct tc_attack *a
         row = (struct row){NOT_PROVEN, strdup(err ? toolcage_error_message(err) : "out of memory")};
     else
         row = judge_attack(proof, attack, bare, toolcage_call_result(call));
+    if (attack->sign == TC_SIGN_PLANTED && call)
+        discard(proof, toolcage_call_result(call));
     (void)toolcage_call_unref(call);
     return row;
 }

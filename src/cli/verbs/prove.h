@@ -23,6 +23,7 @@ enum tc_sign {
     TC_SIGN_BEATS,    /* the file that it writes still grows after its end */
     TC_SIGN_SETID,    /* a set-id file is left */
     TC_SIGN_DEVICE,   /* a device node is left */
+    TC_SIGN_PLANTED,  /* a file that steers the host is left */
 };
 
 struct tc_attack {

@@ -14,11 +14,14 @@ enum { CONTEXT_MAX = 8 };
 /* How much of a row matches the path from a component on. */
 enum found { NONE, BEGUN, WHOLE };
 
-/* A walk over the components of a path that is given in two pieces. */
+/* A walk over the components of a path that is given in two pieces. The directories of submodules
+ * are in .git/modules, and each is like .git. Their names may have slashes, so each component there
+ * counts as .git, too. */
 struct walk {
     const char *at;   /* the component */
     const char *next; /* the second piece; NULL: in the last piece */
     bool granted;     /* the component belongs to the context */
+    enum { OUTSIDE, IN_GIT, MODULES, MODULE } place;
 };
 
 static void settle_walk(struct walk *w)
@@ -27,7 +30,8 @@ static void settle_walk(struct walk *w)
         w->at++;
     if (*w->at || !w->next)
         return;
-    *w = (struct walk){.at = w->next};
+    w->at = TAKE(w->next);
+    w->granted = false;
     settle_walk(w);
 }
 
@@ -40,17 +44,29 @@ static struct walk begin_walk(const char *context, const char *relative)
 
 static void step(struct walk *w)
 {
+    bool git = tc_row_same(".git", w->at);
     w->at += tc_row_width(w->at);
     settle_walk(w);
+    if (w->place == MODULES || w->place == MODULE)
+        w->place = MODULE;
+    else if (git)
+        w->place = tc_row_same("modules", w->at) ? MODULES : IN_GIT;
+}
+
+/* Does the row's first component match? */
+static bool begins(const char *row, struct walk w)
+{
+    bool module = w.place == MODULE && strncmp(row, ".git/", 5) == 0;
+    return module || tc_row_same(row, w.at);
 }
 
 /* `last` is the component that matched the row's last compared component. */
 static enum found find_row(const char *row, struct walk w, struct walk *last)
 {
-    for (; *row; row += tc_row_width(row), row += *row == '/') {
+    for (const char *start = row; *row; row += tc_row_width(row), row += *row == '/') {
         if (!*w.at)
             return BEGUN;
-        if (!tc_row_same(row, w.at))
+        if (row == start ? !begins(row, w) : !tc_row_same(row, w.at))
             return NONE;
         *last = w;
         step(&w);
@@ -84,17 +100,20 @@ static enum found named(struct walk w, const char **ret)
 {
     struct walk last = w;
     enum found best = NONE;
-    for (size_t i = 0; may_begin(w.at) && tc_steering_names[i] && best != WHOLE; i++) {
+    bool module = w.place == MODULE, may = may_begin(w.at) || module;
+    for (size_t i = 0; may && tc_steering_names[i] && best != WHOLE; i++) {
         *ret = tc_steering_names[i];
-        enum found this = **ret == *w.at ? find_row(*ret, w, &last) : NONE;
+        enum found this = **ret == *w.at || module ? find_row(*ret, w, &last) : NONE;
         best = this > best && !last.granted ? this : best;
     }
     return best;
 }
 
+/* The operator's rows mean .git alone. */
 static bool listed(const struct tc_strv *rows, struct walk w)
 {
     struct walk last = w;
+    w.place = OUTSIDE;
     for (size_t i = 0; i < rows->count; i++)
         if (find_row(rows->items[i], w, &last) == WHOLE && !last.granted)
             return true;
@@ -130,19 +149,28 @@ static bool of_packages(const char *name)
     return false;
 }
 
+static bool leads_to_modules(struct walk w)
+{
+    bool git = tc_row_same(".git", w.at);
+    step(&w);
+    return git && w.place == MODULES;
+}
+
 /* Judges by names with a dot only. */
 static enum tc_steers judge_dots(struct walk w)
 {
-    bool packages = false, record = false;
+    bool packages = false, record = false, modules = false;
     for (; *w.at; step(&w)) {
-        enum found found = *w.at == '.' ? spared(w, &record) : NONE;
-        if (found == BEGUN)
+        modules = modules || leads_to_modules(w);
+        bool dot = *w.at == '.' && !leads_to_modules(w), module = w.place == MODULE;
+        enum found found = dot || module ? spared(w, &record) : NONE;
+        if (found == BEGUN && !(module && record))
             return TC_STEERS_ROOM;
-        if (*w.at == '.' && found == NONE && !w.granted && !packages)
+        if (dot && found == NONE && !w.granted && !packages)
             return TC_STEERS_HOST;
         packages = packages || found == WHOLE || of_packages(w.at);
     }
-    return record ? TC_STEERS_RECORD : TC_STEERS_NOT;
+    return record ? TC_STEERS_RECORD : modules ? TC_STEERS_ROOM : TC_STEERS_NOT;
 }
 
 /* ---- files that git trusts and writes ---- */
@@ -186,7 +214,7 @@ static bool written(struct walk w)
         if (in_store(w))
             return true;
         for (size_t i = 0; tc_steering_written[i]; i++)
-            if (*tc_steering_written[i] == *w.at &&
+            if ((*tc_steering_written[i] == *w.at || w.place == MODULE) &&
                 find_row(tc_steering_written[i], w, &last) == WHOLE && !last.granted)
                 return true;
     }
@@ -231,7 +259,8 @@ static enum found named_anywhere(struct walk w)
     enum found best = NONE;
     for (; *w.at && best != WHOLE; step(&w)) {
         enum found this = named(w, &row);
-        best = this > best ? this : best;
+        if (this == WHOLE || w.place != MODULE)
+            best = this > best ? this : best;
     }
     return best;
 }
@@ -253,6 +282,26 @@ enum tc_steers tc_steers(const struct tc_steering *rules, const char *context, c
         return TC_STEERS_WRITTEN;
     enum tc_steers steers = rules && rules->listed ? TC_STEERS_NOT : judge_dots(start);
     return best == BEGUN && steers != TC_STEERS_HOST ? TC_STEERS_ROOM : steers;
+}
+
+bool tc_steers_git(const char *context, const char *relative)
+{
+    bool git = false, trees = false, own = false;
+    for (struct walk w = begin_walk(tail(context), relative); *w.at; step(&w)) {
+        own = trees || w.place == MODULE; /* of a linked work tree, or of a submodule */
+        trees = git && tc_row_same("worktrees", w.at);
+        git = tc_row_same(".git", w.at);
+    }
+    return git || own;
+}
+
+bool tc_steers_packaged(const char *context, const char *relative)
+{
+    bool packages = false;
+    struct walk w = begin_walk(tail(context), relative);
+    for (; *w.at && !packages; step(&w))
+        packages = of_packages(w.at);
+    return packages && *w.at;
 }
 
 bool tc_steers_own(const char *context, const char *relative)

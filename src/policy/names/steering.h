@@ -38,6 +38,14 @@ enum tc_steers {
 enum tc_steers tc_steers(const struct tc_steering *rules, const char *context,
                          const char *relative);
 
+/* Is it a directory of a repository: .git, or that of a submodule or a linked work tree in it? Its
+ * steering files are known by name. As tc_steers(). */
+bool tc_steers_git(const char *context, const char *relative);
+
+/* Is it below a directory of packages (node_modules and the like)? Then its removal does not steer
+ * the host: the packages are installed again. As tc_steers(). */
+bool tc_steers_packaged(const char *context, const char *relative);
+
 /* Is it one of toolcage's own files, which decide what later calls may do? */
 bool tc_steers_own(const char *context, const char *relative);
 

@@ -207,7 +207,7 @@ def paths(place):
         os.close(deep)
         deep = inner
     os.close(deep)
-    answer = place.run("exec", "--write", ".", "true")
+    answer = place.run("exec", "--in-place", "--write", ".", "true")
     check("2048 bytes deep are read-only" in answer.err, "a tree that is too deep is reported", answer)
 
 
@@ -375,14 +375,43 @@ def repositories(place):
     script = f"echo 1 > a; git add a; {GIT} commit -qm 2 && git status --short"
     answer = place.run("exec", *options, "sh", "-c", script, cwd=tree)
     check(answer.code == 0 and not answer.out and "steers" not in answer.err, "a commit works in it", answer)
-    answer = place.run("exec", *options, "sh", "-c", f"echo x > {main}/.git/worktrees/tree/gitdir", cwd=tree)
-    check(answer.code != 0, "its link to the repository is read-only", answer)
+    link = f"{main}/.git/worktrees/tree/gitdir"
+    for words in ([], ["--in-place"]):
+        answer = place.run("exec", *words, *options, "sh", "-c", f"echo x > {link}", cwd=tree)
+        with open(link, encoding="utf-8") as file:
+            check(
+                file.read() == f"{tree}/.git\n",
+                f"its link to the repository stays{' in place' * bool(words)}",
+                answer,
+            )
     answer = place.run("exec", "git", "status", cwd=forged)
     check(
         answer.code == 128 and "granted" not in answer.err,
         "a file that a tool could have written names no repository",
         answer,
     )
+
+
+def overlays(place):
+    """What fails in an overlay alone."""
+    if not shutil.which("git"):
+        skip("a clone by hard links is explained", "git is not installed")
+        return
+    script = f"git init -q a && cd a && {GIT} commit -q --allow-empty -m 1"
+    subprocess.run([*place.argv()[:-1], "sh", "-c", script], cwd=place.project, env=place.environ, check=True)
+    answer = place.run("exec", "--write", ".", "git", "clone", "-q", "a", "b")
+    check(
+        answer.code == 128 and "git clone --no-hardlinks, or --in-place" in answer.err,
+        "a clone by hard links is explained",
+        answer,
+    )
+    answer = place.run("exec", "--write", ".", "git", "clone", "-q", "--no-hardlinks", "a", "b")
+    check(
+        answer.code == 0 and os.path.exists(f"{place.project}/b/.git/HEAD"), "and works without them", answer
+    )
+    shutil.rmtree(f"{place.project}/b")
+    answer = place.run("exec", "--in-place", "--write", ".", "git", "clone", "-q", "a", "b")
+    check(answer.code == 0, "and in place", answer)
 
 
 def foreign_abi(place):
@@ -440,6 +469,7 @@ with Place() as here:
         files,
         ends,
         repositories,
+        overlays,
         foreign_abi,
         servers,
     ):

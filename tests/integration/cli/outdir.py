@@ -206,14 +206,16 @@ def steering(place):
     )
     told = [line for line in answer.err.splitlines() if line.startswith("toolcage: not written: ")]
     check(
-        len(told) == 6 and all("run or load it" in line for line in told) and answer.err.count("hint: ") == 6,
+        len(told) == 6
+        and all("run or load it" in line for line in told)
+        and answer.err.count("hint: review it") == 6,
         "and named, with what to do",
         answer,
     )
     rows = json.loads(place.shell(script, "--json", tool="all").out)["files"]
     check(
-        {os.path.basename(row["path"]): row.get("steers_host") for row in rows}.items()
-        >= {"HEAD": True, "a.csv": None}.items(),
+        {row["path"]: row.get("steers_host") for row in rows}.items()
+        >= {"/workspace/bare/config": True, "/workspace/.envrc": True, "/workspace/a.csv": None}.items(),
         "the result says which",
         rows,
     )

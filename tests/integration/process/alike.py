@@ -33,49 +33,107 @@ echo x > node_modules/b/.github/workflows/ci.yml; echo x > .venv/bin/activate; e
 WORKS = [
     ("git init", None, "", "git init -q -b main . && echo a > a && git add a && git commit -qm a"),
     ("git clone", None, f"mkdir source; cd source; {REPOSITORY}", "git clone -q --no-hardlinks source copy"),
-    ("git commit", None, REPOSITORY, "echo new > d/f; echo new > e; git add -A; git commit -qm new; git log --oneline"),
-    ("git switch over dot files", None, REPOSITORY, "git switch -q side && git switch -q main && git switch -q side"),
-    ("git stash over dot files", None, REPOSITORY, "echo more >> .envrc; echo more >> d/f; git stash -q && git stash pop -q"),
+    (
+        "git commit",
+        None,
+        REPOSITORY,
+        "echo new > d/f; echo new > e; git add -A; git commit -qm new; git log --oneline",
+    ),
+    (
+        "git switch over dot files",
+        None,
+        REPOSITORY,
+        "git switch -q side && git switch -q main && git switch -q side",
+    ),
+    (
+        "git stash over dot files",
+        None,
+        REPOSITORY,
+        "echo more >> .envrc; echo more >> d/f; git stash -q && git stash pop -q",
+    ),
     ("git rebase over dot files", None, REPOSITORY, "git switch -q side; git rebase -q -X theirs main"),
     ("git rebase with a conflict", None, REPOSITORY, "git switch -q side; git rebase -q main"),
     ("git merge over dot files", None, REPOSITORY, "git merge -q -X theirs -m merged side"),
-    ("git bisect", None, REPOSITORY, "git bisect start -q HEAD HEAD~2 && git bisect good -q && git bisect reset -q"),
+    (
+        "git bisect",
+        None,
+        REPOSITORY,
+        "git bisect start -q HEAD HEAD~2 && git bisect good -q && git bisect reset -q",
+    ),
     ("git gc", None, REPOSITORY, "git gc -q --prune=now"),
     ("git reset --hard", None, REPOSITORY, "rm -rf d .envrc; git reset -q --hard HEAD~1"),
     ("git clean", None, REPOSITORY + PACKAGES, "git clean -qfdx"),
     (
         "git with hooks",
         None,
-        REPOSITORY + "printf '#!/bin/sh\\necho hooked > hooked\\n' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit\n",
+        REPOSITORY
+        + "printf '#!/bin/sh\\necho hooked > hooked\\n' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit\n",
         "echo x > x; git add x; git commit -qm x; git status --short",
     ),
-    ("git submodule add", None, REPOSITORY + SUBMODULE, "git submodule --quiet add "file://$PWD/inner" sub && git commit -qm sub"),
+    (
+        "git submodule add",
+        None,
+        REPOSITORY + SUBMODULE,
+        "git submodule --quiet add file://$PWD/inner sub && git commit -qm sub",
+    ),
     (
         "git commit in a submodule",
         None,
-        REPOSITORY + SUBMODULE + "git submodule --quiet add "file://$PWD/inner" sub; git commit -qm sub\n",
+        REPOSITORY + SUBMODULE + "git submodule --quiet add file://$PWD/inner sub; git commit -qm sub\n",
         "cd sub; echo new > i; git commit -qam new; cd ..; git add sub; git commit -qm sub2",
     ),
     (
         "git submodule update",
         None,
-        REPOSITORY + SUBMODULE + "git submodule --quiet add "file://$PWD/inner" sub; git commit -qm sub; rm -rf sub/i\n",
+        REPOSITORY
+        + SUBMODULE
+        + "git submodule --quiet add file://$PWD/inner sub; git commit -qm sub; rm -rf sub/i\n",
         "git submodule --quiet update --force",
     ),
-    ("git worktree add", None, REPOSITORY, "git worktree add -q tree side && cd tree && echo x > x && git add x && git commit -qm x"),
-    ("git worktree remove", None, REPOSITORY + "git worktree add -q tree side\n", "git worktree remove --force tree"),
-    ("a commit in a linked work tree", None, REPOSITORY + "git worktree add -q tree side\n", "cd tree; echo n > n; git add n; git commit -qm n"),
+    (
+        "git worktree add",
+        None,
+        REPOSITORY,
+        "git worktree add -q tree side && cd tree && echo x > x && git add x && git commit -qm x",
+    ),
+    (
+        "git worktree remove",
+        None,
+        REPOSITORY + "git worktree add -q tree side\n",
+        "git worktree remove --force tree",
+    ),
+    (
+        "a commit in a linked work tree",
+        None,
+        REPOSITORY + "git worktree add -q tree side\n",
+        "cd tree; echo n > n; git add n; git commit -qm n",
+    ),
     ("rm -rf of packages", None, PACKAGES, "rm -rf node_modules .venv lib"),
-    ("mv of directories with dot files", None, PACKAGES, "mv node_modules n && mv lib l && mv .venv v && mv v w"),
+    (
+        "mv of directories with dot files",
+        None,
+        PACKAGES,
+        "mv node_modules n && mv lib l && mv .venv v && mv v w",
+    ),
     ("cp -a of directories with dot files", None, PACKAGES, "cp -a node_modules n; cp -a lib/. ."),
-    ("modes and links", None, "", "echo a > a; chmod 640 a; ln -s a b; mkdir -m 750 c; echo d > c/d; chmod 755 c/d; ln -s ../a c/e"),
+    (
+        "modes and links",
+        None,
+        "",
+        "echo a > a; chmod 640 a; ln -s a b; mkdir -m 750 c; echo d > c/d; chmod 755 c/d; ln -s ../a c/e",
+    ),
     ("a failing sed", None, "echo old > a\n", "sed -i s/old/new/ a; grep -q nothing a"),
-    ("python -m venv", "python3", "", "python3 -I -m venv --without-pip .venv && rm -rf .venv/bin/__pycache__"),
+    (
+        "python -m venv",
+        "python3",
+        "",
+        "python3 -I -m venv --without-pip .venv && rm -rf .venv/bin/__pycache__",
+    ),
     (
         "npm install",
         "npm",
-        "mkdir -p p/.vscode; echo '{\"name\":\"p\",\"version\":\"1.0.0\"}' > p/package.json; echo x > p/.npmrc; echo '{}' > p/.vscode/a.json; echo '{\"name\":\"r\",\"version\":\"1.0.0\"}' > package.json\n",
-        "export npm_config_cache=/tmp/npm npm_config_update_notifier=false; npm install --silent --offline --install-links ./p && npm uninstall --silent --offline p",
+        'mkdir -p p/.vscode; echo \'{"name":"p","version":"1.0.0"}\' > p/package.json; echo x > p/.npmrc; echo \'{}\' > p/.vscode/a.json; echo \'{"name":"r","version":"1.0.0"}\' > package.json\n',
+        "export npm_config_cache=$(mktemp -d) npm_config_update_notifier=false; npm install --silent --offline --install-links ./p && npm uninstall --silent --offline p",
     ),
     (
         "cmake and make",
@@ -91,7 +149,7 @@ def content_of(path, s):
     if os.path.basename(path) == "index":
         listed = subprocess.run(
             ["git", "ls-files", "--stage", "-v"],
-            env={**s.environ, "GIT_INDEX_FILE": path, "GIT_DIR": os.path.dirname(path)},
+            env={**s.environ, "GIT_INDEX_FILE": path, "GIT_DIR": path[: path.index("/.git") + 5]},
             cwd=s.ws,
             capture_output=True,
             check=False,
@@ -139,7 +197,9 @@ def differences(outside, inside, answer, s):
     # the directory of nothing but what is held is not made either
     empty = {path for path in differ if path not in inside and outside[path][1] is None}
     left = {path for path in differ if not any(within(path, name) for name in held)}
-    return sorted(path for path in left if path not in empty or any(within(p, path) for p in left - empty)), held
+    return sorted(
+        path for path in left if path not in empty or any(within(p, path) for p in left - empty)
+    ), held
 
 
 def alike(s):

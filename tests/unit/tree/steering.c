@@ -160,6 +160,34 @@ static const struct {
     {"/home/x/p/.git", "worktrees/w/index", WRITTEN},
     {"/home/x/p/.git", "worktrees/w/HEAD", RECORD},
     {"/home/x/p/.git", "worktrees/w/gitdir", HOST},
+    {"", ".git/modules", ROOM},
+    {"", ".git/modules/m", ROOM},
+    {"", ".git/modules/m/HEAD", RECORD},
+    {"", ".git/modules/m/logs/HEAD", RECORD},
+    {"", ".git/modules/m/refs/heads/main", RECORD},
+    {"", ".git/modules/m/objects", RECORD},
+    {"", ".git/modules/m/objects/ab", WRITTEN},
+    {"", ".git/modules/m/objects/pack/pack-1.idx", WRITTEN},
+    {"", ".git/modules/m/index", WRITTEN},
+    {"", ".git/modules/m/packed-refs", WRITTEN},
+    {"", ".git/modules/m/config", HOST},
+    {"", ".git/modules/m/hooks", HOST},
+    {"", ".git/modules/m/hooks/post-commit", HOST},
+    {"", ".git/modules/m/objects/info/alternates", HOST},
+    {"", ".git/modules/m/refs/replace/x", HOST},
+    {"", ".git/modules/m/unknown", ROOM},
+    {"", ".git/modules/m/branches/HEAD", HOST},
+    {"", ".git/modules/libs/m/HEAD", RECORD},
+    {"", ".git/modules/libs/m/config", HOST},
+    {"", ".git/modules/libs/logs/config", HOST},
+    {"", ".git/modules/m/modules/n/config", HOST},
+    {"", ".git/modules/m/modules/n/HEAD", RECORD},
+    {"", ".git/modules/m/worktrees/w/HEAD", RECORD},
+    {"", ".git/modules/m/worktrees/w/gitdir", HOST},
+    {"/home/x/p/.git/modules/m", "hooks", HOST},
+    {"/home/x/p/.git/modules/m", "HEAD", RECORD},
+    {"/home/x/p/.git/modules", "m/config", HOST},
+    {"", "modules/m/config", NOT},
     {"", ".git/worktrees", ROOM},
     {"", ".git/worktrees/w/logs/HEAD", RECORD},
     {"", ".git/worktrees/w/index", WRITTEN},
@@ -181,6 +209,39 @@ static void paths_steer_as_listed(void **state)
             fail_msg("\"%s\" in \"%s\": %d, not %d", cases[i].path, cases[i].context, said,
                      cases[i].steers);
     }
+}
+
+static void directories_of_repositories_are_known(void **state)
+{
+    static const struct {
+        const char *context, *relative;
+        bool git;
+    } rows[] = {
+        {"", ".git", true},
+        {"/home/x/p/.git", "", true},
+        {"/home/x/p", "", false},
+        {"", ".git/refs", false},
+        {"", ".git/refs/worktrees/x", false},
+        {"", ".git/modules/m", true},
+        {"", ".git/modules", false},
+        {"/home/x/p/.git", "modules/libs/m", true},
+        {"", ".git/worktrees/w", true},
+        {"", ".git/worktrees", false},
+        {"", ".git/worktrees/w/refs", false},
+        {"", "modules/m", false},
+    };
+    for (size_t i = 0; i < TC_COUNT(rows); i++)
+        assert_int_equal(tc_steers_git(rows[i].context, rows[i].relative), rows[i].git);
+}
+
+static void packages_are_below_their_directory(void **state)
+{
+    assert_true(tc_steers_packaged("", "a/node_modules/b/.envrc"));
+    assert_true(tc_steers_packaged("/home/x/p/node_modules", ".envrc"));
+    assert_true(tc_steers_packaged("", ".venv/lib/site-packages/.vscode"));
+    assert_false(tc_steers_packaged("", "node_modules"));
+    assert_false(tc_steers_packaged("", ".envrc"));
+    assert_false(tc_steers_packaged("", "modules/.envrc"));
 }
 
 static void a_record_steers_as_a_link_alone(void **state)
@@ -298,6 +359,8 @@ static void unreadable_directory_counts_as_steering(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(paths_steer_as_listed),
+                                       cmocka_unit_test(directories_of_repositories_are_known),
+                                       cmocka_unit_test(packages_are_below_their_directory),
                                        cmocka_unit_test(a_record_steers_as_a_link_alone),
                                        cmocka_unit_test(quick_check_misses_no_steering_name),
                                        cmocka_unit_test(an_objects_id_is_read_from_its_path),
