@@ -109,7 +109,7 @@ static char *how_steered(const struct tc_cage *cage, const char *how)
     const char *because = cage->instead_because;
     return tc_format("%s%s%s", bind ? how : "left out when changes are committed",
                      !because ? ""
-                     : bind   ? "; a bind instead of an overlay, because "
+                     : bind   ? "; a bind instead of an overlay: "
                               : "; an overlay instead of a bind, because ",
                      because ? because : "");
 }

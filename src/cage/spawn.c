@@ -279,6 +279,15 @@ static int closed(struct tc_cage *cage, const struct tc_report *r, const struct 
                        "image or another grant)");
 }
 
+static int no_overlay(struct tc_cage *cage, const struct tc_report *r, const struct tc_stage *stage)
+{
+    return tc_cage_fail(cage,
+                        TC_WHY_ERRNO(TOOLCAGE_EUNENFORCEABLE, stage->name, "overlay", r->errnum,
+                                     "use workspace = { mode = \"copy\" }"),
+                        tc_cage_unlayered(cage, stage->clause), "no overlay can be mounted on /%s",
+                        path_of(cage, r));
+}
+
 static int no_directory(struct tc_cage *cage, const struct tc_report *r,
                         const struct tc_stage *stage)
 {
@@ -311,6 +320,8 @@ static int stage_failed(struct tc_cage *cage, const struct tc_report *r)
         return refuse_namespaces(cage, "unshare");
     if (lack == TC_LACK_CWD)
         return no_directory(cage, r, stage);
+    if (of_path && init->mounts[r->status].layered)
+        return no_overlay(cage, r, stage);
     if (lack == TC_LACK_FILTER && !filters(init))
         lack = TC_LACK_OTHER;
     return tc_cage_fail(cage,

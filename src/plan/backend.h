@@ -261,6 +261,10 @@ extern const struct tc_host_ops *const tc_host_ops;
 int tc_cage_fail(struct tc_cage *cage, const struct tc_why *why, int clause, const char *fmt, ...)
     TC_PRINTF(4, 5);
 
+/* An overlay cannot be made: notes that the plan accepts a bind instead. Returns the clause of the
+ * failure, `clause`, or -1 if the failure is only the reason for a bind. */
+int tc_cage_unlayered(struct tc_cage *cage, int clause);
+
 int tc_cage_fail_memory(struct tc_cage *cage, const char *stage);
 /* Adds the probe's result to outcome->probes: the backend works, or the clause that failed and why.
  * The backend sets the mechanism. NULL when out of memory. */

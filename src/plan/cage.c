@@ -52,6 +52,13 @@ int tc_cage_fail(struct tc_cage *cage, const struct tc_why *why, int clause, con
     return -1;
 }
 
+int tc_cage_unlayered(struct tc_cage *cage, int clause)
+{
+    cage->unlayered =
+        cage->plan->workspace != TC_WORKSPACE_BIND && cage->plan->instead == TC_INSTEAD_BIND;
+    return cage->unlayered ? -1 : clause;
+}
+
 int tc_cage_fail_memory(struct tc_cage *cage, const char *stage)
 {
     struct tc_why why = {

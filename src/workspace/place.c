@@ -15,11 +15,9 @@
  * be mounted for the tool at all. */
 static int open_layers(struct tc_cage *cage, struct tc_item *item, const char *mounts)
 {
-    int64_t instead = cage->plan->instead;
     bool opened = tc_overlay_open(cage, item, mounts) == 0;
     int tree = opened ? tc_tree_show(cage, item, item->fd) : -1;
-    cage->unlayered = !opened && instead == TC_INSTEAD_BIND;
-    if (tree >= 0 || (!opened && instead != TC_INSTEAD_COPY) || cage->plan->session ||
+    if (tree >= 0 || (!opened && cage->plan->instead != TC_INSTEAD_COPY) || cage->plan->session ||
         cage->answered)
         return tree;
     tc_failure_clear(&cage->outcome->failure);

@@ -66,7 +66,8 @@ static int open_journals(struct tc_cage *cage)
                 TC_WHY_ERRNO(
                     TOOLCAGE_EUNENFORCEABLE, "journal", where, errno,
                     "make it writable for you alone, or set XDG_STATE_HOME to such a directory"),
-                TC_CLAUSE_FS_WRITE, "cannot write a journal of the changes in %s", where);
+                tc_cage_unlayered(cage, TC_CLAUSE_FS_WRITE),
+                "cannot write a journal of the changes in %s", where);
     }
     return 0;
 }

@@ -188,7 +188,7 @@ def toolcage_itself_is_replaced(s):
         subprocess.run(command, capture_output=True, check=False)
     else:
         done = subprocess.run(
-            [own, "exec", "--write", ".", "--", *command],
+            [own, "exec", "--write", ".", *(["--in-place"] if s.mode else []), "--", *command],
             cwd=s.path("ws"),
             env=s.environ,
             stdin=subprocess.DEVNULL,
@@ -285,7 +285,7 @@ def a_file_of_an_option_is_a_tools(s):
     return s.token in answer
 
 
-ALIKE = {"alike": True}  # toolcage itself acts, not a cage
+ALIKE = {"alike": True, "in_place": "too"}  # toolcage itself acts, not a cage
 BARE = {**ALIKE, "free": DIRECT}
 CASES = [
     ("an install runs a planted module", an_install_runs_a_planted_module, BARE),

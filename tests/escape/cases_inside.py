@@ -186,7 +186,8 @@ def a_hosts_limits_change_a_tool(s):
         f"open({s.path('ws/big')!r}, 'w').write('x' * (2 << 20)); print('written')",
         preexec_fn=prepare,
     )
-    return "written" not in s.result(*process.communicate(timeout=MINUTE))
+    out = s.result(*process.communicate(timeout=MINUTE))
+    return "written" not in out or os.stat(s.path("ws/big")).st_size != 2 << 20
 
 
 def a_host_has_no_random_addresses(s):
@@ -493,10 +494,14 @@ CASES = [
         a_host_is_before_others,
         {"root": True, "free": DIRECT},
     ),
-    ("limits of the host change a tool", a_hosts_limits_change_a_tool, {"free": DIRECT}),
+    ("limits of the host change a tool", a_hosts_limits_change_a_tool, {"free": DIRECT, "in_place": "too"}),
     ("a host without address randomisation passes that on", a_host_has_no_random_addresses, {"free": DIRECT}),
     ("signals ignored by the host are passed on", signals_are_passed_on, {"free": DIRECT}),
-    ("the caller's environment lies in memory", the_environment_lies_in_memory, {"free": DIRECT}),
+    (
+        "the caller's environment lies in memory",
+        the_environment_lies_in_memory,
+        {"free": DIRECT, "in_place": "alone"},
+    ),
     ("a planted helper runs", a_planted_helper_runs, {"free": DIRECT}),
     ("the user's trust record or policy is planted", own_files(lambda s: None), {}),
     ("the user's trust record or policy is replaced", own_files(there_already), {}),
@@ -506,9 +511,9 @@ CASES = [
         {},
     ),
     ("id leases are taken", id_leases_are_taken, {"root": True}),
-    ("a neighbour is killed", a_neighbour_is_killed, {}),
-    ("a neighbour's descriptors are taken", a_neighbour_is_looked_into, {}),
-    ("a neighbour's shared memory is read", a_neighbours_memory_is_shared, {}),
+    ("a neighbour is killed", a_neighbour_is_killed, {"in_place": "alone"}),
+    ("a neighbour's descriptors are taken", a_neighbour_is_looked_into, {"in_place": "alone"}),
+    ("a neighbour's shared memory is read", a_neighbours_memory_is_shared, {"in_place": "alone"}),
     ("a later call finds leftovers of an earlier one", a_later_call_finds_something, {}),
     ("a prestarted cage outlives a narrowed policy", a_narrowed_policy_is_outlived, {}),
 ]

@@ -17,7 +17,9 @@ The last part of a case's row says where it differs:
   machine  it changes a setting of the whole machine
   only     it is about containers; why there is nothing of the kind in a process cage
   apart    it is not about any cage that a policy names; why
-  alike    what stands in its way is done before the cage or after it, by the same code for all: --brief leaves it out"""
+  alike    what stands in its way is done before the cage or after it, by the same code for all: --brief leaves it out
+  in_place it runs in the cage with `workspace = { mode = "bind" }`: "alone", because somebody outside sees what it writes
+           while it runs, or "too", because what stands in its way is another thing there than in the default"""
 
 import argparse
 import contextlib
@@ -72,6 +74,7 @@ CASES = (
     + cases_host.CASES
     + cases_approvals.CASES
 )
+MODES = {None: [""], "alone": [Scene.in_place], "too": ["", Scene.in_place]}
 # Attacks that begin with what is refused there: shared memory, their own /proc, a socket.
 UNTRIED = [
     "a neighbour's shared memory is read",
@@ -116,10 +119,20 @@ GIVEN_UP = {
 }
 
 
-def attempt(options, attack, how):
+def attempt(options, attack, how, mode=""):
     """Whether the attack got through, and the scene's last answer."""
     with Scene(options, how) as scene:
+        scene.mode = mode
         return attack(scene), scene.answer
+
+
+def attempt_caged(options, attack, modes):
+    """The same in each mode of the workspace, until it got through in one."""
+    for mode in modes:
+        through, answer = attempt(options, attack, CAGED, mode)
+        if through:
+            break
+    return through, answer
 
 
 def prove(options, name, attack, traits):
@@ -141,7 +154,8 @@ def prove(options, name, attack, traits):
     if not through:
         return skip(name, "it does not work here without a cage either")
     try:
-        through, answer = attempt(options, attack, CAGED)
+        modes = MODES[traits.get("in_place")]
+        through, answer = attempt_caged(options, attack, modes[-1:] if options.without else modes)
     except Missing as missing:
         return skip(name, missing)
     except Refused as refused:

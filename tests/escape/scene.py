@@ -35,6 +35,16 @@ timeout = "{patience}s"
 WITHOUT = '\nwithout = ["proc.own", "proc.survivors", "tmp.private", "fs.stat", "fs.denied", "fs.steering", "limit.pids"]\n'
 
 
+def runs(*command):
+    """Does a process of this machine run just this command?"""
+    wanted = "".join(word + "\0" for word in command).encode()
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as file:
+            if file.read() == wanted:
+                return True
+    return False
+
+
 class Refused(Exception):
     """The call never ran: toolcage refused it."""
 
@@ -45,6 +55,8 @@ class Missing(Exception):
 
 class Scene:
     apart = 'workspace = { mode = "copy" }'  # what the tool changes stays with it until the end
+    in_place = 'workspace = { mode = "bind" }\n'  # what the tool changes is seen outside at once
+    mode = ""  # of the workspace, where the attack chooses no other: the default, or in_place
 
     def __init__(self, options, how):
         self.options, self.how = options, how
@@ -82,8 +94,8 @@ class Scene:
     def __exit__(self, *_):
         self.end_leftovers()
         self.ends.close()
-        for _ in range(5):  # a helper that is just ending may still put its state there
-            shutil.rmtree(self.root, ignore_errors=True)
+        for _ in range(5):  # a helper that is just ending may still put its state there, or remove a layer
+            subprocess.run(["rm", "-rf", self.root], capture_output=True, check=False)
             if not os.path.exists(self.root):
                 break
             time.sleep(0.2)
@@ -112,7 +124,7 @@ class Scene:
         def listed(paths):
             return ", ".join(item if item.startswith("{") else json.dumps(item) for item in paths)
 
-        more = self.more + (WITHOUT if self.options.without else "")
+        more = self.more + (WITHOUT if self.options.without else "") + self.workspace(self.more)
         if "\nimage =" not in "\n" + more:
             more += '\nimage = "system"\n'
         text = "".join(
@@ -130,6 +142,10 @@ class Scene:
             for name, backend in ((CAGED, self.options.backend), (FREE, "not-a-security-boundary"))
         )
         return self.write("policy.toml", self.runtime() + text)
+
+    def workspace(self, more):
+        """What a policy's tool says of its workspace, unless the attack has said something."""
+        return "\n" + self.mode if self.mode and "workspace = " not in more else ""
 
     def runtime(self):
         """The beginning of a policy: which runtime makes the containers, where somebody has chosen, or where their engine listens."""
@@ -203,16 +219,14 @@ class Scene:
             self.answer = json.loads(out)
         except ValueError:
             raise AssertionError(f"no result: {out[:500]!r} {err[:2000]!r}") from None
-        if any(change.get("held") == "conflict" for change in self.answer["changes"]):
-            self.ends.callback(
-                subprocess.run,
-                [self.options.toolcage, "changes", self.answer["call"], "discard"],
-                env=self.environ,
-                capture_output=True,
-                check=False,
-            )
+        self.forget(self.answer)
         if self.answer["status"] in ("denied", "error", "cancelled"):
-            raise Refused(json.dumps(self.answer["error"]))
+            error = self.answer["error"]
+            lacks = error["stage"] == "overlay" or error["subject"] == "workspace"
+            assert not lacks or "workspace = " in self.more, (
+                f"no attack asked for what the default lacks: {error}"
+            )
+            raise Refused(json.dumps(error))
         stdout = self.answer["stdout"]
         return (
             stdout["text"]
@@ -220,26 +234,36 @@ class Scene:
             else base64.b64decode(stdout["base64"]).decode(errors="replace")
         )
 
+    def forget(self, answer):
+        """What a call's changes left staged goes with the scene: root's are not below its home."""
+        if any(change.get("held") for change in answer["changes"]):
+            self.ends.callback(
+                subprocess.run,
+                [self.options.toolcage, "changes", answer["call"], "discard"],
+                env=self.environ,
+                capture_output=True,
+                check=False,
+            )
+
     def meanwhile(self, script, accomplice, **more):
         """The script runs as the tool; once it is up the accomplice acts, and when he is done the script goes on. What it says."""
         meeting = self.path("meeting")
         os.mkdir(meeting)
         os.chmod(meeting, 0o777)
-        self.writable.append(meeting)
-        process = self.popen(
-            "/bin/sh",
-            "-c",
-            f"echo > {meeting}/up; until [ -e {meeting}/go ]; do sleep 0.05; done; {script}",
-            **more,
-        )
+        script = f"until [ -e {meeting}/go ]; do sleep 0.05; done; {script}"
+        if self.sentry:  # nobody outside sees it run, so it says that it does
+            self.mode, script = self.in_place, f"echo > {meeting}/up; {script}"
+        (self.writable if self.sentry else self.readable).append(meeting)
+        process, up = self.popen("/bin/sh", "-c", script, **more), False
         deadline = time.monotonic() + MINUTE
-        while not os.path.exists(f"{meeting}/up") and process.poll() is None and time.monotonic() < deadline:
+        while not up and process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.02)
-        if os.path.exists(f"{meeting}/up"):
+            up = os.path.exists(f"{meeting}/up") if self.sentry else runs("/bin/sh", "-c", script)
+        if up:
             accomplice(process)
         self.write("meeting/go", "")
         out = self.result(*process.communicate(timeout=MINUTE))
-        assert os.path.exists(f"{meeting}/up"), "the tool never came up"
+        assert up, "the tool never came up"
         return out
 
     def attack(self, program, *args, **more):
@@ -262,7 +286,7 @@ class Scene:
         policy = self.write(
             "policy.toml",
             f'{self.runtime()}[tool.t]\nbackend = "{backend}"\nimage = "system"\nmemory = {self.memory}\nnetwork = "none"\n'
-            f"command = {json.dumps(command)}\narguments.a = {argument}\n{files}",
+            f"command = {json.dumps(command)}\narguments.a = {argument}\n{files}{self.workspace(files)}",
         )
         done = subprocess.run(
             [self.options.toolcage, "call", "--policy", policy, "--json", "t", json.dumps({"a": value})],
@@ -275,7 +299,9 @@ class Scene:
             timeout=MINUTE,
         )
         assert '"status"' in done.stdout, done.stderr
-        return json.loads(done.stdout)
+        answer = json.loads(done.stdout)
+        self.forget(answer)
+        return answer
 
     # ---- watching ----------------------------------------------------------------------------------------
 

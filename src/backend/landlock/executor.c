@@ -24,8 +24,8 @@
 enum { ABI_LEAST = 6 };
 enum { PATIENCE_MS = 2000 };
 
-static int refuse_clause(struct tc_cage *cage, enum tc_clause clause, const char *subject,
-                         const char *hint, const char *message)
+static int refuse_clause(struct tc_cage *cage, int clause, const char *subject, const char *hint,
+                         const char *message)
 {
     return tc_cage_fail(cage, TC_WHY(TOOLCAGE_EUNENFORCEABLE, "shared", subject, hint), clause,
                         "%s", message);
@@ -250,7 +250,7 @@ static int check_items(struct tc_cage *cage)
 {
     const struct tc_process_cage *p = TC_PRIV(cage);
     if (cage->plan->workspace != TC_WORKSPACE_BIND)
-        return refuse_clause(cage, TC_CLAUSE_FS_WRITE, "workspace",
+        return refuse_clause(cage, tc_cage_unlayered(cage, TC_CLAUSE_FS_WRITE), "workspace",
                              "use workspace = { mode = \"bind\" }",
                              "without namespaces there is no private copy of a workspace");
     if (cage->plan->terminal)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
-"""The list of changed files of a writable directory."""
+"""The list of changed files of a bind, by the times of files; overlay.py has that of an overlay."""
 
 import base64
 import hashlib
@@ -12,7 +12,9 @@ import subprocess
 import threading
 import time
 
-from scene import PATIENCE, PAUSE, check, finish, run, skip
+from scene import PATIENCE, PAUSE, Scene, check, finish, run, skip
+
+Scene.mode = "bind"
 
 
 def entry(answer, path):

@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import threading
 
-from scene import PAUSE, TOOLCAGE, Skip, check, finish, in_namespaces, is_root, run
+from scene import PAUSE, TOOLCAGE, Skip, check, finish, in_modes, in_namespaces, is_root, run
 
 
 def below_readable(s):
@@ -140,6 +140,7 @@ def moved_for_the_next_call(s):
 
 
 def a_mask_that_vanished(s):
+    s.mode = "bind"
     s.write("ws/.env", "KEY=1\n")
     process = s.begin(f"cd {s.ws}; {PAUSE}", denied=[s.path("ws/.env")])
     s.write("ws/.env.tmp", "KEY=2\n")
@@ -164,8 +165,34 @@ def a_mask_that_vanished(s):
     )
 
 
+def replaced_below_a_layer(s):
+    """No mask is needed where the name does not exist: what the host does with it is the host's."""
+    s.write("ws/.env", "KEY=1\n")
+    script = f"cd {s.ws}; cat .env; {PAUSE}; cat .env; ls -A; echo evil > .env; true"
+    process = s.begin(script, denied=[s.path("ws/.env")])
+    s.write("ws/.env.tmp", "KEY=2\n")
+    os.rename(s.path("ws/.env.tmp"), s.path("ws/.env"))
+    answer = finish(process)
+    check(
+        answer.status == "ok" and "KEY" not in answer.out and s.read("ws/.env") == b"KEY=2\n",
+        "a replaced name stays hidden in a layer, and as it is",
+        answer,
+    )
+    process = s.begin(script, denied=[s.path("ws/.env")])
+    os.unlink(s.path("ws/.env"))
+    answer = finish(process)
+    check(
+        answer.status == "ok"
+        and not os.path.exists(s.path("ws/.env"))
+        and answer.kinds == {s.path("ws/.env"): "denied"},
+        "and a removed one stays removed",
+        answer,
+    )
+
+
 def created(s):
     """A name that is not there cannot be masked in a bind: a call that makes it is an error; an overlay never has it."""
+    s.mode = "bind"
     beside = s.directory("ws/beside")
     for script, name in (
         ("mkdir -p keys && echo planted > keys/prod", "keys/prod"),
@@ -187,9 +214,11 @@ def created(s):
             answer,
         )
         subprocess.run(["rm", "-rf", s.path("ws/keys"), s.path("ws/.env")], check=True)
-        answer = s.shell(f"cd {s.ws}; {script}", denied=denied, more='workspace = { mode = "overlay" }')
+        answer = s.shell(f"cd {s.ws}; {script}", denied=denied, more='workspace = { mode = "auto" }')
         check(
-            answer.status != "error" and not os.path.exists(s.path("ws", name)),
+            answer.status != "error"
+            and not os.path.exists(s.path("ws", name))
+            and ("denied" in answer.kinds.values() or script.startswith("ln")),
             f"it does not come out of an overlay: {script}",
             answer,
         )
@@ -204,13 +233,24 @@ def created(s):
 def links(s):
     s.write("secret", "KEY=1\n")
     os.symlink("../secret", s.path("ws/.env"))
-    answer = s.shell("true", denied=[s.path("ws/.env")])
+    answer = s.shell("true", denied=[s.path("ws/.env")], more='workspace = { mode = "bind" }')
     check(
         answer.code == 126
         and answer.error
         and answer.error["subject"] == s.path("ws/.env")
         and answer.error["hint"],
-        "a denied name that is a link in a writable directory is refused",
+        "a denied name that is a link in a bind is refused",
+        answer,
+    )
+    answer = s.shell(
+        f"cd {s.ws}; readlink .env; cat .env; echo evil > .env; true", denied=[s.path("ws/.env")]
+    )
+    check(
+        answer.out == ""
+        and os.readlink(s.path("ws/.env")) == "../secret"
+        and s.read("secret") == b"KEY=1\n"
+        and answer.kinds == {s.path("ws/.env"): "denied"},
+        "in an overlay there is no such link, and the host's stays",
         answer,
     )
 
@@ -425,15 +465,16 @@ run(
     homes,
     mounted_below,
     below_readable,
-    below_writable,
-    saved_all_the_time,
-    moved_for_the_next_call,
+    *in_modes(below_writable),
+    *in_modes(saved_all_the_time),
+    *in_modes(moved_for_the_next_call),
     a_mask_that_vanished,
+    replaced_below_a_layer,
     created,
     links,
     the_whole_grant,
     one_below_another,
-    one_below_another_writable,
-    readable_in_writable,
+    *in_modes(one_below_another_writable),
+    *in_modes(readable_in_writable),
     system_names,
 )

@@ -8,7 +8,7 @@ import os
 import subprocess
 import threading
 
-from scene import PATIENCE, PYTHON, check, end, run
+from scene import PATIENCE, PYTHON, check, end, in_modes, run
 
 CALLS = 20
 # What git, editors, package managers and other tools do to a workspace, as fast as they can.
@@ -71,7 +71,8 @@ def two_engines(s):
     check(not bad, "calls of two programs in one workspace start", bad[0] if bad else "")
 
 
-def many(s, name, paths, why="too many read-only mounts"):
+def many(s, name, paths):
+    why = "too many read-only mounts" if s.mode == "bind" else "left out when changes are committed"
     for path in paths:
         s.write("ws/" + path, "old\n")
     answer = s.shell(
@@ -93,7 +94,7 @@ def many(s, name, paths, why="too many read-only mounts"):
     )
     check(
         why in (answer.enforcement or {}).get("fs.steering", ""),
-        f"{name}: the result says that it is an overlay, and why",
+        f"{name}: the result says that it is an overlay, and why if it was to be a bind",
         answer.enforcement,
     )
 
@@ -108,6 +109,7 @@ def in_packages(s):
 
 def in_a_session(s):
     """A later call of the session is an overlay, too, because the changes that it left are in one."""
+    s.mode = "bind"
     for i in range(1100):
         s.write(f"ws/.rc{i}", "old\n")
     flags = ["--session", os.path.basename(s.root)]
@@ -123,4 +125,7 @@ def in_a_session(s):
     )
 
 
-run(beside, two_engines, more_than_mounts, in_packages, in_a_session)
+run(
+    *(each for part in (beside, two_engines, more_than_mounts, in_packages) for each in in_modes(part)),
+    in_a_session,
+)

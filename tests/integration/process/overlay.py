@@ -3,7 +3,11 @@
 # Copyright The toolcage authors
 """Overlaid workspaces: what reaches the host, when, and how newer work of the host is told from older."""
 
+import base64
+import hashlib
 import os
+import shutil
+import stat
 import subprocess
 
 import scene  # first: it says where the next one is
@@ -539,7 +543,7 @@ def repository(s):
         raise Skip("git is not installed")
     s.shell(
         f"cd {s.ws}; git init -qb main . && echo 1 | tee a > .travis.yml && git add -A && {git} commit -qm 1",
-        writable=[s.ws],
+        more=mode("bind"),
     )
     s.shell(
         f"cd {s.ws}; git checkout -qb o && echo 2 > a && rm .travis.yml && {git} commit -qam 2 && git checkout -q main",
@@ -625,6 +629,131 @@ def parts(s):
         writable=[s.ws, f'{{ path = "{s.path("ws/.git/config")}", optional = true }}'],
     )
     check(s.read("ws/a") == b"v\n", "a single file may be named besides", answer)
+
+
+def listed(s):
+    """What a result says of changes in an overlay, by default and by name: what changes.py has of a bind."""
+    for more in ("", mode("overlay", "always")):
+        word = more.strip() or "by default"
+        shutil.rmtree(s.ws)
+        for name in ("old", "kept", "one/a", "two/b", "plain/x", "swap/deep/c"):
+            s.write(f"ws/{name}", "old\n")
+        s.write("secret/canary", "secret\n")
+        answer = s.python(
+            f"""
+import os
+open("old", "a").write("more\\n"); os.chmod("kept", 0o600); open("plain/x").read()
+os.makedirs("a/b"); open("a/b/new", "w").write("new\\n")
+os.symlink({s.path("secret")!r}, "dir"); os.mkfifo("pipe"); open("linked", "w"); os.link("linked", "again")
+open(b"\\xff\\n\\x1b", "w"); os.chmod("swap/deep", 0o700); os.remove("swap/deep/c")
+os.rename("one/a", "one/t"); os.rename("two/b", "one/a"); os.rename("one/t", "two/b"); os.remove("two/b")
+raise SystemExit(3)""",
+            more=more,
+        )
+        rows = {
+            os.path.relpath(os.fsdecode(base64.b64decode(change["path_base64"])), s.ws)
+            if "path_base64" in change
+            else os.path.relpath(change["path"], s.ws): change
+            for change in answer.changes
+        }
+        check(
+            answer.status == "failed"
+            and {name: change.get("held") or change["kind"] for name, change in rows.items()}
+            == {
+                "old": "modified",
+                "kept": "modified",
+                "a": "added",
+                "a/b": "added",
+                "a/b/new": "added",
+                "dir": "added",
+                "pipe": "not committed",
+                "linked": "added",
+                "again": "added",
+                os.fsdecode(b"\xff\n\x1b"): "added",
+                "swap/deep": "modified",
+                "swap/deep/c": "deleted",
+                "one/a": "modified",
+                "two/b": "deleted",
+            },
+            f"every change is listed, and no other: {word}",
+            {name: change.get("held") or change["kind"] for name, change in rows.items()},
+        )
+        check(
+            [rows[name].get("sha256") for name in ("old", "a/b/new", "dir", "pipe", "two/b")]
+            == [hashlib.sha256(text).hexdigest() for text in (b"old\nmore\n", b"new\n")] + [None] * 3
+            and rows["a/b/new"]["bytes"] == 4
+            and (rows["kept"]["mode_before"], rows["kept"]["mode"]) == ("0644", "0600")
+            and rows["swap/deep"]["mode"] == "0700"
+            and rows["dir"]["target"] == s.path("secret")
+            and rows["linked"]["links"] == rows["again"]["links"] == 2,
+            f"with digest, size, mode and names: {word}",
+            answer,
+        )
+        check(
+            stat.S_IMODE(os.stat(s.path("ws/kept")).st_mode) == 0o600
+            and os.readlink(s.path("ws/dir")) == s.path("secret")
+            and s.read("secret/canary") == b"secret\n"
+            and os.path.samefile(s.path("ws/linked"), s.path("ws/again")),
+            f"and is on the host: {word}",
+            tree(s.ws),
+        )
+        answer = s.shell(
+            f"echo x > {s.ws}/late; sleep 60", more=more + 'timeout = "500ms"\ngrace = "100ms"\n'
+        )
+        check(
+            answer.status == "timeout"
+            and answer.kinds == {s.path("ws/late"): "added"}
+            and s.read("ws/late") == b"x\n",
+            f"also of a call that was ended: {word}",
+            answer,
+        )
+        process = s.begin(f"echo tool > {s.ws}/tool; {PAUSE}", more=more)
+        s.write("ws/host", "host\n")
+        seen = os.path.exists(s.path("ws/tool"))
+        answer = finish(process)
+        check(
+            answer.kinds == {s.path("ws/tool"): "added"} and not seen and s.read("ws/tool") == b"tool\n",
+            f"but not what the host does meanwhile: {word}",
+            answer,
+        )
+        answer = s.shell(f"cd {s.ws}; mv plain .idea", more=more)
+        check(
+            answer.kinds
+            == {
+                s.path("ws/plain"): "deleted",
+                s.path("ws/plain/x"): "deleted",
+                s.path("ws/.idea"): "steers the host",
+                s.path("ws/.idea/x"): "steers the host",
+            },
+            f"a directory that is moved to a name that steers the host is listed with all below: {word}",
+            answer,
+        )
+        answer = s.shell(f"cd {s.ws}; cat old kept; ls -lR", more=more)
+        check(answer.changes == [], f"nothing but reading: {word}", answer)
+        single = s.write("single", "old\n")
+        answer = s.shell(
+            "echo x > /out/new; echo more >> /in/file",
+            more=more,
+            writable=['{ path = "/out", from = "%s" }' % s.ws, '{ path = "/in/file", from = "%s" }' % single],
+        )
+        check(
+            answer.kinds == {"/out/new": "added", "/in/file": "modified"}
+            and s.read("single") == b"old\nmore\n",
+            f"paths as the tool sees them, and a single file: {word}",
+            answer,
+        )
+        answer = s.shell(
+            f"cd {s.ws}; mkdir many; cd many; for i in $(seq 10020); do : > $i; done; echo > ../one/.bashrc",
+            more=more + 'timeout = "40s"\n',
+        )
+        steers = [change["path"] for change in answer.changes if change.get("steers_host")]
+        check(
+            steers == [s.path("ws/one/.bashrc")]
+            and len(answer.changes) == 10001
+            and answer.omitted["changes"] == 21,
+            f"what steers the host is listed, however much else there is: {word}",
+            (steers, len(answer.changes), answer.omitted),
+        )
 
 
 def layers(s):
@@ -736,6 +865,7 @@ run(
     here(repository),
     without_id_maps,
     here(parts),
+    here(listed),
     here(layer_on_disk),
     here(layer_that_resists),
     here(layer_of_the_dead),

@@ -82,6 +82,20 @@ def run(*parts, brief=()):
     sys.exit(plan())
 
 
+def in_modes(part, modes=("bind", "auto")):
+    """The part once in each mode of the workspace."""
+
+    def in_mode(mode):
+        def of_mode(s):
+            s.mode = mode
+            part(s)
+
+        of_mode.__name__ = f"{part.__name__} in mode {mode}"
+        return of_mode
+
+    return [in_mode(mode) for mode in modes]
+
+
 kept = []  # calls of which changes are held
 
 

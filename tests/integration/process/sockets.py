@@ -17,7 +17,7 @@ import threading
 import time
 from concurrent.futures.thread import ThreadPoolExecutor  # later an ordinary user may not read it
 
-from scene import PYTHON, TOOLCAGE, Skip, check, finish, helpers_of, run, until
+from scene import PYTHON, TOOLCAGE, Skip, check, finish, helpers_of, in_namespaces, run, until
 
 OWN = 'unix_sockets = "own"'
 
@@ -152,7 +152,7 @@ def own(s):
     code = f"import os; os.chdir({s.ws!r})\n" + SERVER.replace("/tmp/", "").replace(
         'ask("/dev/shm/server")', ""
     ).replace('os.chdir("/tmp"); ', "")
-    for mode in ("copy", "overlay"):
+    for mode in ("copy", "overlay", "auto"):
         answer = s.python(code, more=f'{OWN}\nworkspace = {{ mode = "{mode}", commit = "never" }}')
         if mode == "copy" or (answer.error or {}).get("code") != "unenforceable":
             check(
@@ -162,7 +162,7 @@ def own(s):
             )
     answer = s.python(
         "import socket\ntry: socket.socket(socket.AF_UNIX).bind('x')\nexcept OSError as e: print(e.errno)",
-        more=OWN,
+        more=OWN + '\nworkspace = { mode = "bind" }',
     )
     check(
         answer.out.strip() == "13" and not os.path.exists(s.path("ws/x")),
@@ -403,10 +403,31 @@ def granted(s):
         "nor one where a tool can write",
         answer,
     )
-    answer = s.python(ASK, one, writable=[f'{{ path = "/tmp/ws", from = "{s.ws}" }}'], more=OWN)
+    below = [f'{{ path = "/tmp/ws", from = "{s.ws}" }}']
+    answer = s.python(ASK, one, writable=below, more=OWN + '\nworkspace = { mode = "bind" }')
     check(
         answer.status == "denied" and answer.error["code"] == "unenforceable",
         "nor can the host's be listened in below /tmp",
+        answer,
+    )
+    answer = s.python(
+        "import socket; socket.socket(socket.AF_UNIX).bind('/tmp/ws/made'); print('made')",
+        writable=below,
+        more=OWN,
+    )
+    check(
+        answer.out == "made\n" and not os.path.lexists(s.path("ws/made")),
+        "a layer there is the cage's own, and no socket of it comes back",
+        answer,
+    )
+    os.makedirs(s.path("ws/mounted"))
+    wrap = in_namespaces(f"mount -t tmpfs none {s.path('ws/mounted')}")
+    if subprocess.run([*wrap, "/bin/true"], capture_output=True, check=False).returncode:
+        raise Skip("nothing can be mounted here")
+    answer = s.python(ASK, one, writable=below, more=OWN, wrap=wrap)
+    check(
+        answer.status == "denied" and answer.error["code"] == "unenforceable",
+        "where no layer can be, it is refused as in a bind",
         answer,
     )
 

@@ -29,6 +29,7 @@ memory = {memory}
 timeout = "50s"
 [tool.a]
 filesystem = {{ readable = ["{s.data}"], writable = ["{s.ws}"] }}
+workspace = {{ mode = "bind" }}
 env = {{ set = {{ ONLY_A = "yes" }} }}
 [tool.b]
 filesystem = "none"

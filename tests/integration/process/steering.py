@@ -66,7 +66,8 @@ def held(s, answer):
 
 
 def bound(s):
-    """New ones are listed, told to the model and to the terminal; existing ones stay as they are."""
+    """In a bind new ones are listed, told to the model and to the terminal; existing ones stay as they are."""
+    s.mode = "bind"
     answer = s.shell(f"cd {s.ws}; {make(STEER + FREE)}")
     told = {os.path.relpath(path, s.ws) for path in steered(answer)}
     check(
@@ -105,8 +106,8 @@ def bound(s):
 
 
 def laid_over(s):
-    """In an overlay and in a copy nothing of the list comes back."""
-    for mode in ("overlay", "copy"):
+    """By default, in an overlay and in a copy nothing of the list comes back."""
+    for mode in ("auto", "overlay", "copy"):
         answer = s.shell(
             f"cd {s.ws}; {make(STEER + FREE)}; ln -s elsewhere .profile; ln -s config .git/info",
             more=f'workspace = {{ mode = "{mode}" }}',
@@ -123,29 +124,55 @@ def laid_over(s):
             f"and the rest is there: {mode}",
             os.listdir(s.ws),
         )
+        lines = [line for line in answer.message.split("\n") if line.startswith("not applied: ")]
+        check(
+            len(lines) > 5
+            and all(line.endswith(("(steers the host)", " more")) for line in lines)
+            and "a person decides about files that steer the host" in answer.message,
+            f"a model reads which: {mode}",
+            answer.message,
+        )
         shutil.rmtree(s.ws)
         s.directory("ws")
+    plain = [word for word in s.argv("/bin/sh", "-c", f"cd {s.ws}; echo x > .envrc") if word != "--json"]
+    spoken = subprocess.run(plain, env=s.environ, cwd=s.ws, capture_output=True, check=False, timeout=60)
+    told = spoken.stderr.decode()
+    check(
+        "not applied: added .envrc (steers the host)" in told and "commit --steering" in told,
+        "and so does a person, with how to apply it",
+        spoken,
+    )
+    call = told.partition("toolcage changes ")[2].partition(" ")[0]
+    done = s.toolcage("changes", call, "discard")
+    check(
+        done.returncode == 0 and not os.path.exists(s.path("ws/.envrc")),
+        "who may discard it",
+        done,
+    )
 
 
 def links(s):
     """A link is protected as what it is."""
-    s.write("ws/dotfiles/envrc", "old\n")
-    for name, target in ((".envrc", "dotfiles/envrc"), (".zshrc", "nowhere"), (".config", "dotfiles")):
+    links = {".envrc": "dotfiles/envrc", ".zshrc": "nowhere", ".config": "dotfiles"}
+    for name, target in links.items():
         os.symlink(target, s.path("ws", name))
-    answer = s.shell(
-        f"cd {s.ws}; cat .envrc; exec 2>/dev/null; for l in .envrc .zshrc .config; do rm -f $l; mv $l x; ln -sfn evil $l; done; echo more >> dotfiles/envrc; true"
-    )
-    left = [os.readlink(s.path("ws", name)) for name in (".envrc", ".zshrc", ".config")]
-    check(
-        answer.status == "ok" and answer.out == "old\n" and left == ["dotfiles/envrc", "nowhere", "dotfiles"],
-        "nothing takes the place of a link",
-        (left, answer),
-    )
-    check(
-        s.read("ws/dotfiles/envrc") == b"old\nmore\n" and not steered(answer),
-        "the target of the link is content",
-        answer,
-    )
+    for s.mode in ("bind", "auto"):
+        s.write("ws/dotfiles/envrc", "old\n")
+        answer = s.shell(
+            f"cd {s.ws}; cat .envrc; exec 2>/dev/null; for l in .envrc .zshrc .config; do rm -f $l; mv $l x; ln -sfn evil $l; done; echo more >> dotfiles/envrc; true"
+        )
+        left = {name: os.readlink(s.path("ws", name)) for name in links}
+        check(
+            answer.status == "ok" and answer.out == "old\n" and left == links,
+            f"nothing takes the place of a link: {s.mode}",
+            (left, answer),
+        )
+        check(
+            s.read("ws/dotfiles/envrc") == b"old\nmore\n"
+            and steered(answer) == (set() if s.mode == "bind" else {s.path("ws", name) for name in links}),
+            f"the target of the link is content: {s.mode}",
+            answer,
+        )
 
 
 def repository(s):
@@ -175,7 +202,8 @@ WORKS = [
 
 
 def works(s):
-    """git's daily work steers nothing, nor does a refused change of its settings."""
+    """In a bind git's daily work steers nothing, nor does a refused change of its settings; alike.py has it in an overlay."""
+    s.mode = "bind"
     repository(s)
     for work in WORKS:
         answer = s.shell(f"cd {s.ws}; {HOME}; echo more >> f; {GIT if work[:2] != 'co' else 'git'} {work}")
@@ -211,7 +239,8 @@ def works(s):
 
 
 def said(s):
-    """A write that a read-only file refused is told to the model and to the terminal, with --why as a denial."""
+    """A write that a bind's read-only file refused is told to the model and to the terminal, with --why as a denial."""
+    s.mode = "bind"
     s.write("ws/.envrc", "old\n")
     script = f"cd {s.ws}; echo new > .envrc; exit 1"
     answer = s.shell(script)
@@ -237,15 +266,27 @@ def said(s):
 def words(s):
     """The operator's: more names, and fewer."""
     more = 'filesystem.steering = { add = ["deploy.sh", "ci/*.yml"], remove = [".github", "AGENTS.md"] }'
-    s.write("ws/deploy.sh", "old\n")
-    s.write("ws/.github/a", "old\n")
     names = ["sub/deploy.sh", "ci/a.yml", ".envrc", ".github/b", "AGENTS.md", "ci/a.yaml"]
-    answer = s.shell(f"cd {s.ws}; {make(names)}; echo new > .github/a; echo new > deploy.sh", more=more)
-    told = {os.path.relpath(path, s.ws) for path in steered(answer)}
-    check(told == {"sub/deploy.sh", "ci/a.yml", ".envrc"}, "the policy names them", told)
-    check(
-        s.read("ws/deploy.sh") == b"old\n" and s.read("ws/.github/a") == b"new\n", "and frees others", answer
-    )
+    for s.mode in ("bind", "auto"):
+        shutil.rmtree(s.ws)
+        s.write("ws/deploy.sh", "old\n")
+        s.write("ws/.github/a", "old\n")
+        answer = s.shell(f"cd {s.ws}; {make(names)}; echo new > .github/a; echo new > deploy.sh", more=more)
+        told = {os.path.relpath(path, s.ws) for path in steered(answer)}
+        existing = {"deploy.sh"} if s.mode == "auto" else set()
+        check(
+            told == {"sub/deploy.sh", "ci/a.yml", ".envrc"} | existing,
+            f"the policy names them: {s.mode}",
+            told,
+        )
+        check(
+            s.read("ws/deploy.sh") == b"old\n"
+            and s.read("ws/.github/a") == b"new\n"
+            and s.read("ws/AGENTS.md") == b"new\n"
+            and os.path.exists(s.path("ws/.envrc")) == (s.mode == "bind"),
+            f"and frees others: {s.mode}",
+            answer,
+        )
     explained = subprocess.run(
         [TOOLCAGE, "policy", "explain", "--policy", s.policy(more=more), "--tool", "t", "--json"],
         env=s.environ,
@@ -278,7 +319,7 @@ def configured(s):
     """Directories of hooks and files of configuration that git's own configuration names, whatever they are called."""
     config = '[core] hooksPath = "tools/ho\\\noks" ; x\n[include]\n\tpath = ../conf/a.inc # y\n[includeIf "gitdir:~/x]"] path=../conf/b.inc\n'
     names = ["tools/hooks/pre-commit", "conf/a.inc", "conf/b.inc", "more/hooks/post-merge", "sub/h/pre-push"]
-    for more in ("", OVERLAY):
+    for s.mode in ("bind", "auto"):
         shutil.rmtree(s.ws)
         for place in ("ws", "ws/sub"):
             subprocess.run(["git", "init", "-q", s.path(place)], check=True, env=s.environ)
@@ -289,9 +330,7 @@ def configured(s):
         with open(s.path("ws/sub/.git/config"), "a", encoding="utf-8") as file:
             file.write("[core]\nhooksPath = ../sub/h\n")
         s.write("ws/sub/h/pre-push", "old\n")
-        answer = s.shell(
-            f"cd {s.ws}; exec 2>/dev/null; {make(names + ['tools/x', 'conf/c', 'sub/x'])}", more=more
-        )
+        answer = s.shell(f"cd {s.ws}; exec 2>/dev/null; {make(names + ['tools/x', 'conf/c', 'sub/x'])}")
         new = {os.path.relpath(path, s.ws) for path in steered(answer)}
         was = [s.read("ws/" + name) for name in ("tools/hooks/pre-commit", "sub/h/pre-push")] == [
             b"old\n"
@@ -300,13 +339,13 @@ def configured(s):
             was
             and new >= {"conf/b.inc", "more/hooks/post-merge"}
             and not new & {"tools/x", "conf/c", "sub/x"},
-            f"paths that the configuration names are protected: {more or 'bind'}",
+            f"paths that the configuration names are protected: {s.mode}",
             (new, answer),
         )
         check(
-            bool(more) == (not os.path.exists(s.path("ws/more/hooks/post-merge")))
+            os.path.exists(s.path("ws/more/hooks/post-merge")) == (s.mode == "bind")
             and s.read("ws/tools/x") == b"new\n",
-            "and the rest is written",
+            f"and the rest is written: {s.mode}",
             answer,
         )
 
@@ -330,6 +369,7 @@ def dug(place, name):
 
 def depths(s):
     """A tree that is too deep is told in the call that made it, and hinders no later one."""
+    s.mode = "bind"
     for more in ("", OVERLAY, 'workspace = { mode = "copy" }'):
         for name, depth in (
             ("d", 150),

@@ -11,6 +11,7 @@ import subprocess
 from scene import PAUSE, Skip, check, finish, run
 from tree import tree
 
+BIND = 'workspace = { mode = "bind" }\n'
 COPY = 'workspace = { mode = "copy" }\n'
 OVERLAY = 'workspace = { mode = "overlay" }\n'
 
@@ -212,10 +213,23 @@ def too_large(s):
         "a copy that does not fit is refused with the fix",
         answer,
     )
-    answer = s.shell("true", more='disk = "1MiB"')
+    answer = s.shell("true", more=BIND + 'disk = "1MiB"')
     check(
         answer.code == 126 and answer.error["code"] == "unenforceable" and "overlay" in answer.error["hint"],
         "a bound on a bind is refused with the fix",
+        answer,
+    )
+    s.write("ws/small", "x\n")
+    answer = s.shell(
+        f"cd {s.ws}; echo y >> small; head -c 3000000 /dev/zero > new; rm -f new; cat big >/dev/null",
+        more='disk = "1MiB"',
+    )
+    check(
+        answer.status in ("ok", "limit")
+        and "No space left" in answer.stderr["text"]
+        and s.read("ws/small") == b"x\ny\n"
+        and "in a private layer" in answer.enforcement["fs.write"],
+        "without a mode it bounds an overlay",
         answer,
     )
 
@@ -231,16 +245,10 @@ def git(s, *args):
     return done.stdout + done.stderr
 
 
-def steering_on_binds(s):
+def steering_stays(s):
+    """In a bind, and by default. A repository that the tool moves as a whole is another one afterwards, except in a bind."""
     if not os.path.exists("/usr/bin/git"):
         raise Skip("git is not installed")
-    git(s, "init", "-q")
-    s.write("ws/.envrc", "true\n")
-    s.write("ws/sub/.vscode/settings.json", "{}\n")
-    s.write("ws/bare/HEAD", "ref: refs/heads/main\n")
-    s.write("ws/bare/config", "[core]\n")
-    for name in ("objects", "refs", "hooks"):
-        s.directory("ws/bare", name)
     attacks = [
         ("a hook is written", "echo evil > .git/hooks/post-commit"),
         ("the config is written", "echo evil >> .git/config"),
@@ -249,10 +257,14 @@ def steering_on_binds(s):
         ("the config is replaced", "echo evil > c; mv c .git/config"),
         ("a parent is renamed", "mv sub s2; mkdir -p sub/.vscode; echo evil > sub/.vscode/settings.json"),
         ("a bare repository is changed", "echo evil > bare/config; echo evil > bare/hooks/x"),
-        ("a bare repository is moved", "mv bare b2; mkdir bare; echo evil > bare/config"),
         ("an .envrc is written", "echo evil > .envrc; rm -f .envrc; echo evil > x; mv x .envrc"),
         ("modes are changed", "chmod 777 .git/config .git/hooks"),
         ("a hard link is made", "ln .git/config plain && echo evil >> plain"),
+        ("a bare repository is moved", "mv bare b2; mkdir bare; echo evil > bare/config"),
+        (
+            "and made again",
+            "mkdir bare/objects bare/refs bare/hooks; echo evil > bare/hooks/x; echo ref: refs/heads/main > bare/HEAD",
+        ),
     ]
     steering = [
         ".git/config",
@@ -262,21 +274,54 @@ def steering_on_binds(s):
         "bare/config",
         "bare/hooks",
     ]
-    before = {name: subtree(s.path("ws", name)) for name in steering}
-    for name, script in attacks:
-        answer = s.shell(f"cd {s.ws}; ({script}) 2>/dev/null; true")
+    for s.mode in ("bind", "auto"):
+        shutil.rmtree(s.ws)
+        s.directory("ws")
+        git(s, "init", "-q")
+        s.write("ws/.envrc", "true\n")
+        s.write("ws/sub/.vscode/settings.json", "{}\n")
+        s.write("ws/bare/HEAD", "ref: refs/heads/main\n")
+        s.write("ws/bare/config", "[core]\n")
+        for name in ("objects", "refs", "hooks"):
+            s.directory("ws/bare", name)
+        before = {name: subtree(s.path("ws", name)) for name in steering}
+        for name, script in attacks:
+            answer = s.shell(f"cd {s.ws}; ({script}) 2>/dev/null; true")
+            moved = s.mode == "auto" and os.path.exists(s.path("ws/b2"))
+            left = [each for each in steering if not moved or not each.startswith("bare/")]
+            check(
+                answer.status == "ok"
+                and all(subtree(s.path("ws", each)) == before[each] for each in left)
+                and (
+                    not moved
+                    or not any(
+                        os.path.exists(s.path("ws", each))
+                        for each in ("bare/HEAD", "bare/hooks", "b2/config")
+                    )
+                ),
+                f"{name}: {s.mode}",
+                answer,
+            )
         check(
-            {each: subtree(s.path("ws", each)) for each in steering} == before and answer.status == "ok",
-            name,
+            os.path.exists(s.path("ws/b2")) == (s.mode == "auto"),
+            f"it is moved by default only: {s.mode}",
             answer,
         )
-    s.shell(f"cd {s.ws}; rm -rf c x plain old s2 b2")
-    s.write("ws/file", "1\n")
-    answer = s.shell(
-        f"cd {s.ws}; git add file && git -c user.name=t -c user.email=t@example.com commit -qm one && git log --oneline | wc -l",
-        more=f'env.set = {{ HOME = "/tmp", GIT_CONFIG_COUNT = "1", GIT_CONFIG_KEY_0 = "safe.directory", GIT_CONFIG_VALUE_0 = "*" }}',
-    )
-    check(answer.status == "ok" and answer.out == "1\n", "a commit still works", answer)
+        shutil.rmtree(s.ws)
+        s.directory("ws")
+        git(s, "init", "-q")
+        s.write("ws/file", "1\n")
+        answer = s.shell(
+            f"cd {s.ws}; git add file && git -c user.name=t -c user.email=t@example.com commit -qm one && git log --oneline | wc -l",
+            more='env.set = { HOME = "/tmp", GIT_CONFIG_COUNT = "1", GIT_CONFIG_KEY_0 = "safe.directory", GIT_CONFIG_VALUE_0 = "*" }',
+        )
+        check(
+            answer.status == "ok"
+            and answer.out == "1\n"
+            and len(git(s, "log", "--oneline").split("\n")) == 2,
+            f"a commit still works: {s.mode}",
+            answer,
+        )
 
 
 def closed_to_the_next_call(s):
@@ -294,7 +339,7 @@ def closed_to_the_next_call(s):
             "000",
             "echo evil > sub/.git/hooks/x; echo evil >> sub/.git/config; mv sub/.git sub/old",
         ),
-        ("it can be listed only", "bare", "600", "echo evil >> bare/config; rm -r bare/hooks; mv bare b2"),
+        ("it can be listed only", "bare", "600", "echo evil >> bare/config; rm -r bare/hooks"),
         (
             "it can be entered only",
             "sub/.git",
@@ -314,22 +359,26 @@ def closed_to_the_next_call(s):
             os.chown(name, -1, team)
     steering = ["sub/.git/config", "sub/.git/hooks", "bare/config", "bare/hooks"]
     before = {name: subtree(s.path("ws", name)) for name in steering}
-    for name, what, mode, script in attacks:
-        place = os.path.normpath(s.path("ws", what))
-        was = stat.S_IMODE(os.lstat(place).st_mode)
-        first = s.shell(f"cd {s.ws}; chmod {mode} {what}; exit 0")
-        answer = s.shell(f"chmod 700 {place}; cd {s.ws} && {{ {script}; }} 2>/dev/null; exit 0", cwd="/")
-        os.chmod(place, was)
-        check(
-            first.status == "ok" and {each: subtree(s.path("ws", each)) for each in steering} == before,
-            name,
-            (first, answer),
-        )
-        check(
-            answer.status == "ok" or "chmod u+rwx" in answer.error["hint"],
-            "the call runs, or says what to do",
-            answer,
-        )
+    for s.mode in ("bind", "auto"):
+        for name, what, mode, script in attacks:
+            place = os.path.normpath(s.path("ws", what))
+            was = stat.S_IMODE(os.lstat(place).st_mode)
+            first = s.shell(f"cd {s.ws}; chmod {mode} {what}; exit 0")
+            closed = stat.S_IMODE(os.lstat(place).st_mode)
+            answer = s.shell(f"chmod 700 {place}; cd {s.ws} && {{ {script}; }} 2>/dev/null; exit 0", cwd="/")
+            os.chmod(place, was)
+            check(
+                first.status == "ok"
+                and closed == int(mode, 8)
+                and {each: subtree(s.path("ws", each)) for each in steering} == before,
+                f"{name}: {s.mode}",
+                (oct(closed), first, answer),
+            )
+            check(
+                answer.status == "ok" or "chmod u+rwx" in answer.error["hint"],
+                f"the call runs, or says what to do: {s.mode}",
+                answer,
+            )
 
 
 def the_callers_umask(s):
@@ -377,17 +426,25 @@ def subtree(path):
 
 
 def new_steering_names(s):
-    answer = s.shell(
-        f"cd {s.ws}; mkdir -p a/.git/hooks; echo x > a/.git/hooks/post-commit; echo x > .envrc; echo x > Makefile"
-    )
-    told = {change["path"]: change.get("steers_host") for change in answer.changes}
-    check(
-        told.get(f"{s.ws}/a/.git/hooks/post-commit")
-        and told.get(f"{s.ws}/.envrc")
-        and not told.get(f"{s.ws}/Makefile"),
-        "new names that steer the host are told",
-        told,
-    )
+    for s.mode in ("bind", "auto"):
+        answer = s.shell(
+            f"cd {s.ws}; mkdir -p a/.git/hooks; echo x > a/.git/hooks/post-commit; echo x > .envrc; echo x > Makefile"
+        )
+        told = {change["path"]: change.get("steers_host") for change in answer.changes}
+        steers = [f"{s.ws}/a/.git/hooks/post-commit", f"{s.ws}/.envrc"]
+        check(
+            all(told.get(path) for path in steers) and not told.get(f"{s.ws}/Makefile"),
+            f"new names that steer the host are told: {s.mode}",
+            told,
+        )
+        check(
+            all(os.path.exists(path) == (s.mode == "bind") for path in steers)
+            and s.read("ws/Makefile") == b"x\n",
+            f"and are written in a bind only: {s.mode}",
+            answer,
+        )
+        shutil.rmtree(s.ws)
+        s.directory("ws")
 
 
 def overlays_here(s):
@@ -425,7 +482,7 @@ run(
         for each in in_both(part)
     ),
     too_large,
-    steering_on_binds,
+    steering_stays,
     closed_to_the_next_call,
     new_steering_names,
     the_callers_umask,
