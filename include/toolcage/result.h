@@ -36,9 +36,11 @@ toolcage_result_signal(const struct toolcage_result *result); /* 0 when no signa
 const char *
 toolcage_result_limit(const struct toolcage_result *result); /* "" or the limit's name */
 
-/* A change in the result's JSON with this value in `held` is staged:
- * toolcage_engine_changes_json() lists it, toolcage_engine_settle_json() applies or discards it. */
+/* A change in the result's JSON with one of these values in `held` is staged:
+ * toolcage_engine_changes_json() lists it, toolcage_engine_settle_json() applies or discards it.
+ * One that steers the host is applied by TOOLCAGE_SETTLE_STEERING alone. */
 #define TOOLCAGE_HELD_APPROVAL "pending approval"
+#define TOOLCAGE_HELD_STEERING "steers the host"
 
 /* The exit code for a shell, 0 to 255: the tool's own exit code; 124 timeout; 125 toolcage
  * failed; 126 denied or not executable; 127 not found inside the cage; 128+N signal (137 for a

@@ -304,10 +304,23 @@ static bool is_needed(struct tc_gathering *g, const struct tc_copied *entry)
     return g->doubted;
 }
 
+/* *kept: the last entry that steers the host. Its directories stay, too. */
+static const char *remove_entry(const struct tc_gathering *g, const struct tc_copied *entry,
+                                const char **kept)
+{
+    const char *held = tc_commit_removal(g->cage, entry);
+    if (held == tc_commit_conflict && *kept && tc_path_within(entry->relative, *kept))
+        held = tc_commit_steering;
+    if (held == tc_commit_steering)
+        *kept = entry->relative;
+    return held;
+}
+
 /* Finds removed entries, each before its directory. */
 static void gather_removals(struct tc_gathering *g)
 {
     struct tc_workspace *w = g->cage->workspace;
+    const char *kept = NULL;
     for (size_t i = w->copied_count; i-- > 0;) {
         const struct tc_copied *entry = &w->copied[i];
         enum tc_commit_fate fate = entry->item == g->item ? tc_commit_fate(entry) : TC_COMMIT_STAYS;
@@ -329,7 +342,7 @@ static void gather_removals(struct tc_gathering *g)
         bool guarded = tc_tree_guards_below(g->item, entry->relative);
         row.held = choice == TC_CHOICE_STAYS ? unchosen(g, entry->relative, guarded)
                    : is_needed(g, entry)     ? tc_commit_steering
-                   : g->commit               ? tc_commit_removal(g->cage, entry)
+                   : g->commit               ? remove_entry(g, entry, &kept)
                                : stays_away(g, entry->relative, entry->host.mode, guarded);
         count_undone(g, entry->relative, row.held);
         if (fate == TC_COMMIT_REPLACED)

@@ -18,7 +18,7 @@
 #include "workspace/layer.h"
 
 const char tc_commit_conflict[] = "conflict";
-const char tc_commit_steering[] = "steers the host";
+const char tc_commit_steering[] = TOOLCAGE_HELD_STEERING;
 const char tc_commit_waits[] = TOOLCAGE_HELD_APPROVAL;
 static const char left_out[] =
     "not committed"; /* a type that is never committed, so this is not a failure */

@@ -57,9 +57,13 @@ static char *advise_modules(const struct tc_result_frame *frame, const struct tc
 /* What an overlay cannot do. */
 static char *advise_overlay(const struct tc_result_frame *frame, const struct tc_outcome *o)
 {
+    static const char moved[] =
+        "in an overlay a directory that was there can be copied, not renamed: mv does that";
     static const char *const rows[][2] = {
         {"hardlink different from source",
          "in an overlay a hard link has another inode: git clone --no-hardlinks"},
+        {"Invalid cross-device link", moved},
+        {"EXDEV", moved}, /* Node */
         {"Value too large for defined data type",
          "in an overlay a file of another user or group cannot be changed"}};
     bool here = frame->grant && frame->grant->workspace != TC_WORKSPACE_BIND;

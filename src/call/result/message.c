@@ -231,16 +231,20 @@ static void add_denials(struct tc_buf *buf, const struct tc_result_frame *frame,
         tc_buf_addf(buf, "denied: %zu more\n", left);
 }
 
-/* Lists the changes that were not applied, so that a model does not continue as if they were. */
+/* Lists the changes that were not applied, so that a model does not continue as if they were: of a
+ * new directory that steers the host, not its contents. */
 static void add_held(struct tc_buf *buf, const struct tc_outcome *o)
 {
     size_t told = 0, left = 0;
     bool steering = false;
+    const char *above = NULL;
     for (size_t i = 0; i < o->change_count; i++) {
         const struct tc_change *c = &o->changes[i];
-        if (!c->held)
+        bool steers = c->held && strcmp(c->held, TOOLCAGE_HELD_STEERING) == 0;
+        if (!c->held || (steers && above && c->path && tc_path_within(above, c->path)))
             continue;
-        steering = steering || c->steers_host;
+        steering = steering || steers;
+        above = steers && c->kind && strcmp(c->kind, "added") == 0 ? c->path : above;
         if (told == CHANGES_LISTED_MAX) {
             left++;
             continue;

@@ -160,7 +160,7 @@ static bool holds_more(const struct tc_review *r, size_t row)
 /* This question does not apply a steering file: that takes an option. */
 static bool can_apply(const struct tc_review_row *row)
 {
-    return !row->held || strcmp(row->held, "steers the host") != 0;
+    return !row->held || strcmp(row->held, TOOLCAGE_HELD_STEERING) != 0;
 }
 
 static void show_row(const struct question *q, const struct tc_review_row *row)

@@ -105,6 +105,12 @@ static void say_dry_sum(size_t added, size_t changed, size_t deleted)
     free(text);
 }
 
+static int is_below(const char *above, const char *path)
+{
+    size_t n = above ? strlen(above) : 0;
+    return n && strncmp(above, path, n) == 0 && path[n] == '/';
+}
+
 /* Prints the changes that were not applied. */
 static void say_held(struct tc_slice result, bool dry, bool fine)
 {
@@ -113,6 +119,8 @@ static void say_held(struct tc_slice result, bool dry, bool fine)
     int64_t more = tc_json_int(tc_json_get(tc_json_get(result, "omitted"), "changes"), 0);
     size_t added = 0, deleted = 0, held = 0, said = 0;
     bool steering = false;
+    const char *above =
+        NULL; /* a new directory that steers the host, whose contents are not told */
     if (tc_review_make(&review, result))
         return;
     for (size_t i = 0; i < review.count; i++) {
@@ -122,9 +130,11 @@ static void say_held(struct tc_slice result, bool dry, bool fine)
         added += !strcmp(row->kind, "added");
         deleted += !strcmp(row->kind, "deleted");
         held++;
-        steering = steering || !strcmp(row->held, "steers the host");
-        if (tc_review_hides(&review, row))
+        bool steers = !strcmp(row->held, TOOLCAGE_HELD_STEERING);
+        steering = steering || steers;
+        if (tc_review_hides(&review, row) || (steers && above && is_below(above, row->path)))
             continue;
+        above = steers && row->directory && !strcmp(row->kind, "added") ? row->path : above;
         if (said++ < SAID)
             say_row(&review, row, dry);
         else
@@ -140,12 +150,6 @@ static void say_held(struct tc_slice result, bool dry, bool fine)
                     call, call);
     if (dry && (held ? held > 1 : fine))
         say_dry_sum(added, held - added - deleted, deleted);
-}
-
-static int is_below(const char *above, const char *path)
-{
-    size_t n = above ? strlen(above) : 0;
-    return n && strncmp(above, path, n) == 0 && path[n] == '/';
 }
 
 /* Prints steering files, which the user's programs load or run automatically; of a directory only

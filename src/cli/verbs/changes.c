@@ -261,7 +261,7 @@ static void hint_left(const struct tc_args *args, struct tc_slice answer, const 
     bool all = tc_args_has(args, "all");
     if ((!paths || all) && has_held(answer, all, "conflict"))
         tc_cli_hint("toolcage changes %s commit --overwrite takes them over newer work here", call);
-    if (!tc_args_has(args, "steering") && has_held(answer, all, "steers the host"))
+    if (!tc_args_has(args, "steering") && has_held(answer, all, TOOLCAGE_HELD_STEERING))
         tc_cli_hint("look at them; toolcage changes %s commit --steering PATH applies them", call);
 }
 

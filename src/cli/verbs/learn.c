@@ -296,6 +296,13 @@ static bool began(const struct toolcage_result *result)
     return status != TOOLCAGE_STATUS_DENIED && status != TOOLCAGE_STATUS_ERROR;
 }
 
+/* The times of files in place show which the command made. */
+static bool in_place(const struct tc_args *args)
+{
+    return !tc_args_has(args, "commit") && !tc_args_has(args, "dry-run") &&
+           !tc_args_has(args, "disk");
+}
+
 static int run_learn(const struct tc_args *args)
 {
     _autosetup_ struct tc_setup setup = {0};
@@ -309,6 +316,7 @@ static int run_learn(const struct tc_args *args)
     if (tc_setup_open(args, NULL, TC_LOOKUP_DEFAULT, &setup, &failure) ||
         tc_setup_command(&setup, args->operands, args->operand_count, &failure) ||
         allow(setup.call, "denials", "accesses", &failure) ||
+        (in_place(args) && allow(setup.call, "mode", "bind", &failure)) ||
         (tc_args_has(args, "allow-all") && allow_all(setup.call, &failure)))
         return tc_failure_tell(&failure, args, NULL);
     setup.aside = true;

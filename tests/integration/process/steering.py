@@ -146,7 +146,7 @@ def laid_over(s):
     done = s.toolcage("changes", call, "discard")
     check(
         done.returncode == 0 and not os.path.exists(s.path("ws/.envrc")),
-        "who may discard it",
+        "the person can discard it",
         done,
     )
 
