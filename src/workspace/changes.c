@@ -213,6 +213,26 @@ static bool is_doubted(const struct tc_gathering *g, const struct tc_walk_entry 
            tc_commit_trusted(g->cage, g->item, e->relative);
 }
 
+/* Of a cache that another call wrote meanwhile, the newest version stays. */
+static const char *commit_entry(struct tc_gathering *g, const struct tc_walk_entry *e,
+                                const struct tc_row *row)
+{
+    struct tc_workspace *w = g->cage->workspace;
+    const struct tc_cache_change change = {.kind = row->kind,
+                                           .relative = e->relative,
+                                           .mode = e->st->stx_mode,
+                                           .was_mode =
+                                               (unsigned)tc_row_mode_before(g, e->relative)};
+    const char *held = tc_commit_entry(g->cage, g->item, e);
+    if (held != tc_commit_conflict || w->choice || !S_ISREG(change.mode) ||
+        !tc_cache_of(&g->cage->plan->caches, &change))
+        return held;
+    w->overwrite = true;
+    held = tc_commit_entry(g->cage, g->item, e);
+    w->overwrite = false;
+    return held;
+}
+
 /* Compares an entry of a copied or overlaid workspace with its state when the call began. */
 static int visit_copy(void *userdata, const struct tc_walk_entry *walked)
 {
@@ -238,7 +258,7 @@ static int visit_copy(void *userdata, const struct tc_walk_entry *walked)
                : left_out                ? left_out
                : fate == TC_CHOICE_STAYS ? unchosen(g, e->relative, guarded)
                : is_doubted(g, e, &row)  ? tc_commit_steering
-               : g->commit               ? tc_commit_entry(g->cage, g->item, e)
+               : g->commit               ? commit_entry(g, e, &row)
                                          : stays_away(g, e->relative, e->st->stx_mode, guarded);
     g->sets_mode[e->depth] = g->commit && !row.held && S_ISDIR(e->st->stx_mode);
     count_undone(g, e->relative, row.held);
@@ -304,11 +324,25 @@ static bool is_needed(struct tc_gathering *g, const struct tc_copied *entry)
     return g->doubted;
 }
 
+/* Was it moved to a name that steers the host? The new name is staged, and only there would be what
+ * the file holds. */
+static bool is_moved(const struct tc_gathering *g, const struct tc_copied *entry)
+{
+    const struct tc_workspace *w = g->cage->workspace;
+    const struct tc_version *was = &entry->host;
+    for (size_t i = 0; !w->choice && S_ISREG(was->mode) && i < w->moved_count; i++)
+        if (w->moved[i].item == entry->item && w->moved[i].size == was->size &&
+            w->moved[i].mtime.tv_sec == was->mtime.tv_sec &&
+            w->moved[i].mtime.tv_nsec == was->mtime.tv_nsec)
+            return true;
+    return false;
+}
+
 /* *kept: the last entry that steers the host. Its directories stay, too. */
 static const char *remove_entry(const struct tc_gathering *g, const struct tc_copied *entry,
                                 const char **kept)
 {
-    const char *held = tc_commit_removal(g->cage, entry);
+    const char *held = is_moved(g, entry) ? tc_commit_steering : tc_commit_removal(g->cage, entry);
     if (held == tc_commit_conflict && *kept && tc_path_within(entry->relative, *kept))
         held = tc_commit_steering;
     if (held == tc_commit_steering)

@@ -384,6 +384,17 @@ static const char *replace_by_copy(const struct tc_cage *cage, const struct tc_i
     return problem;
 }
 
+/* Does the host have the tool's version already, from a call that ran meanwhile? A file that the
+ * tool could not read is not compared for it. */
+static bool is_there(const struct tc_cage *cage, const struct tc_item *item,
+                     const struct tc_walk_entry *e, int dir)
+{
+    struct statx host;
+    return !item->name && statx(dir, e->name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &host) == 0 &&
+           (!cage->trees->host->privileged || host.stx_uid == item->uid) &&
+           tc_overlay_same(e, dir, &host);
+}
+
 /* Makes the tool's own file the host's. A quota of the directory can forbid the rename (EXDEV). */
 static const char *replace(const struct tc_cage *cage, const struct tc_item *item,
                            const struct tc_walk_entry *e, int dir)
@@ -394,7 +405,7 @@ static const char *replace(const struct tc_cage *cage, const struct tc_item *ite
     const char *problem =
         check_target(w, entry, dir, tc_path_base(e->relative), e->st->stx_mode, &old);
     if (problem)
-        return problem;
+        return problem == tc_commit_conflict && is_there(cage, item, e, dir) ? NULL : problem;
     if (tc_layer_moves(cage, item, e)) {
         problem = install(&(struct made){e->dirfd, e->name}, dir, e, old);
         if (!problem || errno != EXDEV)

@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/path.h"
+#include "tree/steering.h"
 #include "workspace/copy.h"
 #include "workspace/layer.h"
 #include "workspace/session.h"
@@ -350,22 +351,26 @@ static bool same_link(const struct tc_walk_entry *e, int dir)
            memcmp(left, right, (size_t)n) == 0;
 }
 
-/* overlayfs copies a file up when it is opened for writing, even if it is not written. A large file
- * counts as changed, because comparing it would delay the result. */
-static bool same_content(const struct tc_walk_entry *e, int dir, const struct statx *host)
+bool tc_overlay_same(const struct tc_walk_entry *e, int dir, const struct statx *host)
 {
     enum { COMPARED_MAX = 64 << 20 };
     const struct statx *st = e->st;
     if (S_ISLNK(st->stx_mode) && S_ISLNK(host->stx_mode))
         return same_link(e, dir);
     if (!S_ISREG(st->stx_mode) || st->stx_mode != host->stx_mode ||
-        st->stx_size != host->stx_size || st->stx_size > COMPARED_MAX ||
-        ns_of(st->stx_mtime.tv_sec, st->stx_mtime.tv_nsec) !=
-            ns_of(host->stx_mtime.tv_sec, host->stx_mtime.tv_nsec))
+        st->stx_size != host->stx_size || st->stx_size > COMPARED_MAX)
         return false;
     _autofd_ int layer = open_file(e->dirfd, e->name);
     _autofd_ int below = open_file(dir, e->name);
     return layer >= 0 && below >= 0 && same_bytes(layer, below, st->stx_size);
+}
+
+/* overlayfs copies a file up when it is opened for writing, even if it is not written. */
+static bool is_unchanged(const struct tc_walk_entry *e, int dir, const struct statx *host)
+{
+    const struct statx_timestamp *ours = &e->st->stx_mtime, *hosts = &host->stx_mtime;
+    bool same_time = ours->tv_sec == hosts->tv_sec && ours->tv_nsec == hosts->tv_nsec;
+    return (same_time || S_ISLNK(e->st->stx_mode)) && tc_overlay_same(e, dir, host);
 }
 
 /* The host has no such entry now. If it had one at the start, records that; without a directory the
@@ -387,7 +392,7 @@ static int compare_entry(struct comparison *c, const struct tc_walk_entry *e, in
     if (!place_of(c, e->relative) || (row && row->kind && !row->was))
         return 0; /* created by the host during the call */
     struct tc_version now = tc_workspace_version(e->st);
-    bool same = !directory && !was_directory && same_content(e, dir, host);
+    bool same = !directory && !was_directory && is_unchanged(e, dir, host);
     if (note(c, e->relative, dir, host, same ? &now : NULL) < 0)
         return -1;
     if (!was_directory || !untouched(c, e->relative, dir, host))
@@ -396,10 +401,23 @@ static int compare_entry(struct comparison *c, const struct tc_walk_entry *e, in
     return opaque > 0 ? cover(c, e->relative, dir) : opaque;
 }
 
+/* Is it a new file whose name steers the host? Out of memory, it is not noted. */
+static void note_moved(struct comparison *c, const struct tc_walk_entry *e)
+{
+    const struct statx *st = e->st;
+    if (!S_ISREG(st->stx_mode) || place_of(c, e->relative) ||
+        tc_item_steers(c->item, e->relative) != TC_STEERS_HOST)
+        return;
+    struct tc_moved *moved = TC_PUSH(c->w->moved, c->w->moved_count);
+    if (moved)
+        *moved = (struct tc_moved){c->item, st->stx_size, st->stx_mtime};
+}
+
 static int visit(void *userdata, const struct tc_walk_entry *e)
 {
     struct comparison *c = userdata;
     struct statx host;
+    note_moved(c, e);
     if (c->covered[0] && tc_path_within(c->covered, e->relative))
         return 0;
     if (tc_workspace_denied(c->cage, c->item, e->relative))

@@ -114,6 +114,7 @@ void tc_workspace_done(struct tc_workspace *w)
 {
     free(w->copied);
     free(w->places);
+    free(w->moved);
     tc_session_free(w);
 }
 

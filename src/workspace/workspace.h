@@ -15,6 +15,7 @@
 struct tc_choice;
 struct tc_journal;
 struct tc_session;
+struct tc_walk_entry;
 
 /* Identifies one state of a file. */
 struct tc_version {
@@ -40,6 +41,14 @@ struct tc_overlay_place {
     dev_t device;
 };
 
+/* A file that the tool may have moved to a name that steers the host: it stays where it was until
+ * the new name is approved. */
+struct tc_moved {
+    const struct tc_item *item;
+    uint64_t size;
+    struct statx_timestamp mtime;
+};
+
 /* A layer of an overlay on the disk of the workspace, in the store of such layers. */
 struct tc_disk_layer {
     int store; /* borrowed from the cage's trees */
@@ -53,6 +62,8 @@ struct tc_workspace {
     size_t copied_count;
     struct tc_overlay_place *places;
     size_t place_count;
+    struct tc_moved *moved;
+    size_t moved_count;
     struct tc_disk_layer *layers;
     size_t layer_count;
     int64_t opened_ns, opened_us; /* real and monotonic time before the first overlay was opened */
@@ -137,6 +148,9 @@ int tc_overlay_open(struct tc_cage *cage, struct tc_item *item, const char *moun
  * start of the call to w->copied, as if it had been copied. 0, or -1 with errno: then nothing may
  * be committed. */
 int tc_overlay_compare(struct tc_cage *cage, const struct tc_item *item);
+/* Does the host's entry of this name in `dir` have the same type, mode and content? A large file
+ * counts as another, because a comparison would delay the result. */
+bool tc_overlay_same(const struct tc_walk_entry *e, int dir, const struct statx *host);
 /* After tc_overlay_compare(): the mode of the item itself when the call began; 0: not known. */
 unsigned tc_overlay_mode(const struct tc_workspace *w, const struct tc_item *item);
 

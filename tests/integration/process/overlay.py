@@ -807,6 +807,32 @@ def layer_on_disk(s):
     )
 
 
+def at_once(s):
+    """Calls that run at once in one workspace: what differs is held, and nothing else."""
+    s.write("ws/shared", "old\n")
+    script = (
+        f"cd {s.ws}; mkdir -p d __pycache__; echo same > d/same; ln -s same d/link; echo %d > own-%d; echo %d > new;"
+        f" echo %d > shared; echo %d > __pycache__/a.pyc; {PAUSE}"
+    )
+    calls = [s.begin(script % ((number,) * 5)) for number in (1, 2)]
+    first, second = [scene.finish(call) for call in calls]
+    check(not [row for row in first.changes if row.get("held")], "the first one has no conflict", first)
+    held = {os.path.relpath(path, s.ws) for path, kind in second.kinds.items() if kind == "conflict"}
+    check(
+        held == {"new", "shared"} and s.read("ws/new") == s.read("ws/shared") == b"1\n",
+        "the second one has conflicts in what differs",
+        second,
+    )
+    check(
+        [s.read(f"ws/{name}") for name in ("d/same", "own-1", "own-2")] == [b"same\n", b"1\n", b"2\n"],
+        "both have their own files",
+        os.listdir(s.ws),
+    )
+    check(s.read("ws/__pycache__/a.pyc") == b"2\n", "the newest version of a cache stays", second)
+    s.toolcage("changes", second.call, "commit", "--overwrite")
+    check(s.read("ws/new") == s.read("ws/shared") == b"2\n", "a person can choose the second version")
+
+
 def layer_that_resists(s):
     """A tool makes its layer hard to remove: too deep for one walk, and closed to its owner."""
     script = "import os\nfor i in range(1400): os.mkdir('d'); os.chdir('d')\nos.chmod('..', 0)"
@@ -868,6 +894,7 @@ run(
     here(parts),
     here(listed),
     here(layer_on_disk),
+    here(at_once),
     here(layer_that_resists),
     here(layer_of_the_dead),
     here(slow_machines),

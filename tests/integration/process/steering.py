@@ -151,6 +151,29 @@ def laid_over(s):
     )
 
 
+def moved_there(s):
+    """What a tool moves to a name that steers the host stays where it was, until a person has said yes."""
+    for name in ("notes.md", "plain/a", "plain/deep/b", "node_modules/p/.envrc", "node_modules/p/code"):
+        s.write(f"ws/{name}", f"{name}\n")
+    answer = s.shell(f"cd {s.ws}; mv notes.md CLAUDE.md; mv plain .idea; rm -rf node_modules")
+    left = {os.path.relpath(os.path.join(at, name), s.ws) for at, _, names in os.walk(s.ws) for name in names}
+    check(
+        left == {"notes.md", "plain/a", "plain/deep/b"}
+        and held(s, answer) >= left | {"plain", "plain/deep", "CLAUDE.md", ".idea/a", ".idea/deep/b"},
+        "a file that was moved to such a name stays, and one of a package goes",
+        (left, answer),
+    )
+    s.toolcage("changes", answer.call, "commit", "--steering")
+    left = sorted(os.listdir(s.ws))
+    check(
+        left == [".idea", "CLAUDE.md"] and s.read("ws/.idea/deep/b") == b"plain/deep/b\n",
+        "a yes moves it",
+        left,
+    )
+    shutil.rmtree(s.ws)
+    s.directory("ws")
+
+
 def links(s):
     """A link is protected as what it is."""
     links = {".envrc": "dotfiles/envrc", ".zshrc": "nowhere", ".config": "dotfiles"}
@@ -556,6 +579,10 @@ def survey(s):
 
 
 run(
-    *([] if sys.argv[3:] == ["long"] else [bound, laid_over, links, works, said, words, configured, depths]),
+    *(
+        []
+        if sys.argv[3:] == ["long"]
+        else [bound, laid_over, moved_there, links, works, said, words, configured, depths]
+    ),
     survey,
 )
