@@ -357,10 +357,20 @@ static int inspect_repository(struct scan *s, const char *prefix)
     return rc;
 }
 
+/* The directories of submodules, where a new name could not be kept from taking effect. */
+static bool holds_modules(const struct scan *s, const char *name, const char *relative)
+{
+    char above[PATH_MAX];
+    find_above(relative, above);
+    return strcmp(name, "modules") == 0 && tc_item_is_git(s->item, above);
+}
+
 /* Checks one entry of a directory. */
 static int inspect(struct scan *s, int dirfd, const struct dirent *e, const char *relative)
 {
     enum tc_steers steers = tc_item_steers(s->item, relative);
+    if (holds_modules(s, e->d_name, relative))
+        steers = TC_STEERS_HOST;
     bool place = (steers == TC_STEERS_ROOM && e->d_type == DT_DIR) ||
                  (steers == TC_STEERS_RECORD && (e->d_type == DT_DIR || e->d_type == DT_REG));
     if (steers != TC_STEERS_NOT && steers != TC_STEERS_WRITTEN && !place &&

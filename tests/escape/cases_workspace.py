@@ -249,7 +249,6 @@ def protection_is_laid_over(s):
             ".config/nvim/l",
             ".git/modules/sub/commondir",
             ".git/modules/sub/hooks/x",
-            ".git/modules/new",
         )
         if os.path.lexists(s.path("ws", name))
     ]

@@ -34,6 +34,7 @@ def read(path):
 
 
 def policy(s, more="", ready=1, memory=scene.ANY, image='image = "system"'):
+    """The host sees what a call writes while it runs (a bind), if `more` does not replace that."""
     return host.policy_of(f"""
 [backend.oci]
 runtime = "{RUNTIME}"
@@ -44,7 +45,7 @@ backend = "oci"
 network = "none"
 memory = {memory}
 timeout = "50s"
-{more or f'filesystem = {{ readable = ["{s.data}"], writable = ["{s.ws}"] }}'}
+{more or f'filesystem = {{ readable = ["{s.data}"], writable = ["{s.ws}"] }}\nworkspace = {{ mode = "bind" }}'}
 """)
 
 
