@@ -243,7 +243,6 @@ static const char *commit_directory(const struct tc_workspace *w, const struct t
     return NULL;
 }
 
-/* A directory that the host created under this name meanwhile keeps its mode. */
 /* Sets the permissions of a host directory that has the mode `made`. 1: it has another. */
 static int set_mode(const struct tc_cage *cage, const struct tc_item *item, int fd, unsigned made,
                     unsigned mode)
@@ -263,6 +262,7 @@ static int set_mode(const struct tc_cage *cage, const struct tc_item *item, int 
     return chmod(path, (st.st_mode & 07000) | mode);
 }
 
+/* A directory that the host created under this name meanwhile keeps its mode. */
 int tc_commit_mode(const struct tc_cage *cage, const struct tc_item *item,
                    const struct tc_walk_entry *e)
 {
