@@ -44,13 +44,18 @@ int tc_call_finish(struct toolcage_call *call, struct tc_outcome *outcome,
     return r;
 }
 
-/* The outcome is unknown; `why` (taken) is the error. */
+/* The outcome is unknown; `why` (taken) is the error. The tool may have run, and changed what it
+ * may write. */
 static int finish_lost(struct toolcage_call *call, struct toolcage_error *why,
                        struct toolcage_error **err)
 {
     struct tc_outcome none = {
         .status = TOOLCAGE_STATUS_ERROR, .exit_code = -1, .memory_peak = -1, .pids_peak = -1};
     none.failure.clause = -1;
+    if (tc_grant_writes(&call->grant)) {
+        none.omitted_changes = 1;
+        tc_outcome_note(&none, strdup("the tool may have run: check the writable directories"));
+    }
     return tc_call_finish(call, &none, why, err);
 }
 

@@ -34,26 +34,26 @@ REQUESTS = (
         },
     },
     {"id": 2, "method": "tools/list"},
-    {"id": 3, "method": "tools/call", "params": {"name": "bind", "arguments": {}}},
+    {"id": 3, "method": "tools/call", "params": {"name": "auto", "arguments": {}}},
 )
 
 
 def words(stage, role):
     """Its arguments, its working directory, and what is special in its environment."""
     if role == "exec":  # the nearest policy, which is trusted
-        return ["exec", *stage.command("bind")], stage.bin, {}
+        return ["exec", *stage.command("auto")], stage.bin, {}
     if role == "run":  # the user's own policy; without it this is refused
-        return ["run", *stage.command("bind")], "/usr/share", {"XDG_CONFIG_HOME": stage.config}
+        return ["run", *stage.command("auto")], "/usr/share", {"XDG_CONFIG_HOME": stage.config}
     if role == "session":  # each joins what the one before left
         return ["exec", "--session", stage.session, *stage.command("bind")], stage.bin, {}
     if role == "shell":
         return (
-            ["shell", "--policy", stage.policy, "--tool", "bind", "--", *stage.command("shell")],
+            ["shell", "--policy", stage.policy, "--tool", "auto", "--", *stage.command("shell")],
             stage.root,
             {"TERM": "xterm"},
         )
     if role == "call":
-        return ["call", "--policy", stage.policy, "--json", "bind"], stage.root, {}
+        return ["call", "--policy", stage.policy, "--json", "auto"], stage.root, {}
     server = ["--server", "walls"] if role == "wrap" else []
     return [role, "--policy", stage.policy, *server], stage.root, {}
 
@@ -154,9 +154,8 @@ class Run(life.Run):
         said = self.answer(3).get("result") or {}
         result = (said.get("_meta") or {}).get("toolcage/result")
         if result:  # the text is in the content alone
-            result["stdout"]["text"] = "".join(part.get("text", "") for part in said["content"]).rpartition(
-                "stdout:\n"
-            )[2]
+            text = "".join(part.get("text", "") for part in said["content"])
+            result["stdout"]["text"] = text.partition("stdout:\n")[2]
         return result
 
     def answer(self, number):
@@ -174,7 +173,7 @@ class Run(life.Run):
         return [] if good and named else [f"{self.code} and no word of what to do: {self.stderr[:300]!r}"]
 
     def judge_json(self, stage, enforcement):
-        wrong = scene.judge_call(stage, {"step": "bind", "result": self.result, "error": None}, enforcement)
+        wrong = scene.judge_call(stage, {"step": "auto", "result": self.result, "error": None}, enforcement)
         error = self.result["error"]
         if error and not error.get("hint"):
             wrong.append(f"no hint: {error}")
@@ -199,7 +198,7 @@ class Run(life.Run):
         return wrong
 
     def judge(self, stage, base, enforcement):
-        verdict, wrong = stage.verdict("bind"), []
+        verdict, wrong = stage.verdict("auto"), []
         if verdict not in (None, "", "caged"):
             wrong.append(f"the tool found holes: {verdict}")
         if self.code not in (0, 125, 126):
@@ -223,7 +222,7 @@ class Run(life.Run):
     def judge_next(self, stage):
         """One more, when the fault is over."""
         done = subprocess.run(
-            [self.options.cli, "call", "--policy", stage.policy, "bind"],
+            [self.options.cli, "call", "--policy", stage.policy, "auto"],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -261,7 +260,7 @@ class Run(life.Run):
         return wrong + [f"{line}" for line in (self.lines if self.role in SERVERS else []) if "error" in line]
 
     def enforcement(self):
-        return {"bind": self.result["enforcement"]} if self.result else {}
+        return {"auto": self.result["enforcement"]} if self.result else {}
 
     def ending(self):
         status = f" {self.result['status']}" if self.result else ""

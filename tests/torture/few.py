@@ -65,21 +65,21 @@ def main():
     scene.become(options.user)
     with scene.Scene(options.walls) as stage:
         stage.trust(options.cli)
-        enough = {"bind": [], "refused": []}
+        enough = {"auto": [], "bind": [], "refused": []}
         for most in range(4, MOST):
-            code, result, stderr = again(enough["bind"], options, stage, most, ["call", "--json", "bind"])
-            if result and result["status"] == "ok":
-                enough["bind"].append(most)
-                # the policy's own limit cannot be higher than that
-                wrong = (
-                    []
-                    if result["stdout"]["text"] in ("caged\n", " open-files\n")
-                    else [result["stdout"]["text"]]
-                )
-                wrong += [] if result["changes"] else ["its change is not listed"]
-            else:
-                wrong = refusal(code, result, stderr)
-            check(not wrong, f"{most} files, a tool: {code}", "\n".join(wrong))
+            for tool in ("auto", "bind"):
+                code, result, stderr = again(enough[tool], options, stage, most, ["call", "--json", tool])
+                if result and result["status"] == "ok":
+                    enough[tool].append(most)
+                    # the policy's own limit cannot be higher than that
+                    said = result["stdout"]["text"]
+                    wrong = [] if said in ("caged\n", " open-files\n") else [said]
+                    wrong += [] if result["changes"] else ["its change is not listed"]
+                else:
+                    wrong = refusal(code, result, stderr)
+                wrong += scene.unreported(stage, tool, result) if result else []
+                wrong += stage.canaries()
+                check(not wrong, f"{most} files, a tool in mode {tool}: {code}", "\n".join(wrong))
             code, result, stderr = again(enough["refused"], options, stage, most, REFUSED)
             if code == 1:
                 enough["refused"].append(most)
@@ -91,6 +91,8 @@ def main():
             else:
                 wrong = refusal(code, result, stderr)
             check(not wrong, f"{most} files, a refused call: {code}", "\n".join(wrong))
+        # who has no descriptor for it leaves the removal of a layer to a later call
+        check(not stage.layers(), "no layer of an overlay is left by calls that suffice", stage.layers())
         for name, numbers in enough.items():
             check(
                 numbers and numbers == list(range(numbers[0], MOST)),

@@ -196,9 +196,9 @@ def main():
             "\n".join(wrong),
         )
         print(f"# the calls of hosts that lived ended: {dict(rounds.words)}")
-        before = len(scene.leftover_groups(rounds.helpers))
+        before, layers = len(scene.leftover_groups(rounds.helpers)), len(stage.layers())
         subprocess.run(
-            [options.host, stage.policy, "bind"],
+            [options.host, stage.policy, "auto"],
             env=stage.environ,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -206,6 +206,8 @@ def main():
         )
         left = scene.leftover_groups(rounds.helpers)
         check(not left, f"the next engine sweeps the {before} empty control groups", "\n".join(left))
+        left = stage.layers()
+        check(not left, f"and the {layers} layers of overlays", "\n".join(left))
     scene.finish()
 
 

@@ -117,8 +117,10 @@ def try_without(options, stage, usual, numbers, errnum):
         cwd=stage.root,
     )
     lines = [json.loads(line) for line in done.stdout.splitlines()]
-    wrong = stage.canaries() + (
-        [f"the host ended with {done.returncode}: {done.stderr[:300]}"] if done.returncode else []
+    wrong = (
+        stage.canaries()
+        + [f"a layer is left: {path}" for path in stage.layers()]
+        + ([f"the host ended with {done.returncode}: {done.stderr[:300]}"] if done.returncode else [])
     )
     words, stages = [], set()
     for line in lines[: len(scene.TOOLS)] or [{"step": "bind", "result": None, "error": None}]:
@@ -165,7 +167,7 @@ def main():
         )
         usual = {
             line["step"]: line["result"]["enforcement"]
-            for line in map(json.loads, done.stdout.splitlines()[:2])
+            for line in map(json.loads, done.stdout.splitlines()[: len(scene.TOOLS)])
         }
         reached = set()
         for name, numbers in machines():

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -35,7 +36,9 @@ def overlays_work():
     return True
 
 
-TOOLS = ("bind", "copy", "overlay") if overlays_work() else ("bind", "copy")
+# Named by their modes of the workspace; "auto" is the default. The first runs again after the others.
+TOOLS = ("bind", "auto", "copy", "overlay") if overlays_work() else ("bind", "auto", "copy")
+OURS = {"denied", "base.toml", "schema.json", ".git"}  # in each tree
 GROUPS = "/sys/fs/cgroup"
 
 
@@ -121,16 +124,18 @@ class Scene:
         ]
 
     def policy_text(self):
-        """What runs by itself is granted what the tool `bind` is."""
+        """What runs by itself is granted what the tool `auto` is; servers and sessions are binds all the same."""
         limits = f"memory = {self.memory}\n" + ('cpus = 1\ncpu_time = "10s"\n' if os.geteuid() == 0 else "")
-        text = f"extends = {json.dumps([os.path.join(self.trees[tool], 'base.toml') for tool in ('bind', 'copy')])}\n"
+        text = f"extends = {json.dumps([os.path.join(self.trees[tool], 'base.toml') for tool in ('auto', 'bind', 'copy')])}\n"
         text += '[defaults]\nbackend = "process"\nnetwork = "none"\ntimeout = "60s"\nopen_files = 64\n'
         text += 'syscalls = { allow = ["kcmp"], deny = ["mincore"] }\n'
-        text += limits + self.filesystem("bind")
-        text += f"\n[tool.bind]\ncommand = {json.dumps(self.command('bind'))}\n"
-        text += f"input_schema = {json.dumps(os.path.join(self.trees['bind'], 'schema.json'))}\n"
-        text += f"\n[server.walls]\ncommand = {json.dumps(self.command('serve'))}\n[server.walls.tool.bind]\n"
-        for mode in TOOLS[1:]:
+        text += limits + self.filesystem("auto")
+        for tool in ("auto", "bind"):
+            text += f"\n[tool.{tool}]\ncommand = {json.dumps(self.command(tool))}\n"
+            text += f"input_schema = {json.dumps(os.path.join(self.trees[tool], 'schema.json'))}\n"
+        text += self.filesystem("bind") + 'workspace = { mode = "bind" }\n'
+        text += f"\n[server.walls]\ncommand = {json.dumps(self.command('serve'))}\n[server.walls.tool.auto]\n"
+        for mode in TOOLS[2:]:
             text += f"\n[tool.{mode}]\ncommand = {json.dumps(self.command(mode))}\n" + self.filesystem(mode)
             text += f"input_schema = '''{SCHEMA}'''\n" if mode == "copy" else ""
             text += (
@@ -157,7 +162,8 @@ class Scene:
 
     def forget_held(self):
         """What was held of calls whose trees were these; the machine's store is root's, and has room for 256."""
-        for name in glob.glob("/run/toolcage/held/*/list") if os.geteuid() == 0 else []:
+        store = "/run/toolcage" if os.geteuid() == 0 else os.path.join(self.root, "state", "toolcage")
+        for name in glob.glob(store + "/held/*/list"):
             with contextlib.suppress(OSError), open(name, "rb") as file:
                 if self.root.encode() in file.read():
                     shutil.rmtree(os.path.dirname(name), ignore_errors=True)
@@ -165,9 +171,9 @@ class Scene:
     def reset(self):
         self.forget_held()
         for tree in self.trees.values():
-            for name in os.listdir(tree):
-                if name not in ("denied", "base.toml", "schema.json", ".git"):
-                    os.unlink(os.path.join(tree, name))
+            for name in set(os.listdir(tree)) - OURS:
+                path = os.path.join(tree, name)
+                (shutil.rmtree if os.path.isdir(path) else os.unlink)(path)
 
     def verdict(self, tool):
         try:
@@ -184,9 +190,9 @@ class Scene:
                 with open(os.path.join(tree, name), encoding="utf-8") as file:
                     if file.read() != text:
                         wrong.append(f"{tool}: {name} was changed on the host")
-            left = set(os.listdir(tree)) - {"denied", ".git", "verdict", "base.toml", "schema.json"} | set(
-                os.listdir(tree + "/.git")
-            ) - {"config"}
+            known = OURS | {"verdict"} | ({"made"} if tool != "bind" else set())
+            left = set(os.listdir(tree)) - known | set(os.listdir(tree + "/.git")) - {"config"}
+            left |= set(os.listdir(tree + "/made")) - {"file"} if os.path.isdir(tree + "/made") else set()
             if left:
                 wrong.append(f"{tool}: left in the tree: {sorted(left)}")
         # .local: the usual place of the record of written places
@@ -207,6 +213,15 @@ class Scene:
                 pass
         return wrong
 
+    def layers(self):
+        """What is left of overlays' layers; root's store is that of other programs, too."""
+        until = time.monotonic() + 2  # a helper may outlive its host for a moment
+        while True:
+            left = [] if os.geteuid() == 0 else glob.glob(os.path.join(self.root, "state/toolcage/layers/*"))
+            if not left or time.monotonic() > until:
+                return left
+            time.sleep(0.01)
+
 
 def proper(error):
     """An error that names itself: code, stage or subject, and a sentence."""
@@ -220,8 +235,25 @@ OTHERWISE = {
     "limit.pids": "RLIMIT_NPROC in the cage's user namespace",
     "limit.cpu_time": "CPU time of the cage's processes, sampled every 100 ms",
 }
+NEAR = "; in a layer on the workspace's disk"
+COPIED = "; in a private copy"  # where the tree could not be mounted
+CHECK = "check the writable directories"  # the hint where a list of changes was lost
 # What the policy leaves open: memory by "any" is by a group for a cage that was made ahead in one.
 OPEN = {("copy", "limit.memory"), ("overlay", "limit.memory")}
+
+
+def unreported(scene, tool, result):
+    """What a commit did and the result does not say, or the other way round."""
+    unknown = CHECK in (result["error"] or {}).get("hint", "")
+    if tool == "bind" or unknown or result["omitted"]["changes"]:
+        return
+    said = {change["path"]: change.get("held") for change in result["changes"] if "path" in change}
+    for name in ("verdict", "made/file"):
+        there = os.path.lexists(os.path.join(scene.trees[tool], name))
+        if there and f"/workspace/{name}" not in said:
+            yield f"{name} is on the host, but not listed"
+        if not there and said.get(f"/workspace/{name}", "not") is None:
+            yield f"{name} is listed as committed, but not on the host"
 
 
 def judge_call(scene, line, enforcement):
@@ -249,6 +281,7 @@ def judge_call(scene, line, enforcement):
     lost = result["stdout"]["truncated"]  # no memory for it, and the result says so
     if said not in ("", "caged") and not lost:
         wrong.append(f"{tool}: the tool said {said!r}")
+    wrong += [f"{tool}: {problem}" for problem in unreported(scene, tool, result)]
     if result["status"] in ("error", "denied"):
         return (
             wrong
@@ -268,8 +301,15 @@ def judge_call(scene, line, enforcement):
         and not result["omitted"]["changes"]
     ):
         wrong.append(f"{tool}: ok, but its change is not listed")
+    fell_back = "a bind instead of an overlay" in result["enforcement"].get("fs.steering", "")
     for clause, mechanism in enforcement.get(tool, {}).items():
         here = result["enforcement"].get(clause)
+        if fell_back and tool == "auto":  # and the result says why; canaries() tells whether it held
+            if clause == "fs.steering":
+                continue
+            mechanism = mechanism.replace(NEAR, "")
+        if tool == "auto" and here == mechanism.replace(NEAR, COPIED):
+            continue
         plain = here and here.split(";")[0]  # what follows is the workspace's
         if here != mechanism and plain != OTHERWISE.get(clause) and not (here and (tool, clause) in OPEN):
             wrong.append(f"{tool}: {clause} is held by {here!r}, not by {mechanism!r}")

@@ -6,8 +6,8 @@
 usage: sweep.py --inject I --host H --walls W --cli C [--user ordinary] [--count N] [--seed N] [--part I/N] [--role R]… [--only R:K:N:E]
 
 Whatever fails, a call ends with a proper error or was run with every wall; nothing is left; the next call works. A host
-makes an engine and two calls whose tool tries the walls (walls.c), while inject.c fails one thing in one of:
-host, starter, helper, carrier, collector, init, tool; or the host is the command line itself (command.py). Without --count every n is tried with each errno that the call
+makes an engine and a call in each mode of the workspace, whose tool tries the walls (walls.c), while inject.c fails
+one thing in one of: host, starter, helper, carrier, collector, init, tool; or the host is the command line itself (command.py). Without --count every n is tried with each errno that the call
 can have; with it, so many of them, chosen by the seed. --part 2/5 is the second fifth.
 """
 
@@ -115,16 +115,17 @@ class Sweep:
                 wrong.append(f"{tool} ran in the groups {groups}, not {base.groups().get(tool)}")
         helpers = [rest[1] for rest in run.noted("role") if rest[0] == "helper"]
         for _ in range(SWEEPS):  # the next engine sweeps, but perhaps it came before the last one's end
-            if not scene.leftover_groups(helpers):
+            if not scene.leftover_groups(helpers) and not stage.layers():
                 break
             subprocess.run(
-                [self.options.host, stage.policy, "bind"],
+                [self.options.host, stage.policy, "auto"],
                 env=stage.environ,
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 check=False,
             )
         wrong += [f"a group is left: {path}" for path in scene.leftover_groups(helpers)]
+        wrong += [f"a layer is left: {path}" for path in stage.layers()]
         return wrong + stage.canaries()
 
     def try_one(self, stage, job):

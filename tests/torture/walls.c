@@ -7,7 +7,7 @@
  *
  * As "serve" it prints nothing, and then is an MCP server whose one tool says the verdict.
  *
- *     walls bind|copy|overlay|serve SECRET-FILE PORT ABSTRACT-SOCKET NAMESPACE…
+ *     walls bind|auto|copy|overlay|serve|shell SECRET-FILE PORT ABSTRACT-SOCKET NAMESPACE…
  *
  * The namespaces are those of the host, as readlink() tells them; none of them may be ours. */
 #include <arpa/inet.h>
@@ -191,8 +191,28 @@ static void check_pids(void)
 
 /* ---- what we may do ---- */
 
-static void check_files(const char *secret, int copied)
+static int append(const char *name)
 {
+    int fd = open(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    int done = fd >= 0 && write(fd, "hole", 4) == 4;
+    (void)close(fd);
+    return done;
+}
+
+/* Changes of what steers the host are staged, or fail where it is a bind; another is committed. */
+static void write_staged(int policy)
+{
+    static const char *const names[] = {".git/config", "base.toml", "schema.json"};
+    for (int i = 0; i < (policy ? 3 : 1); i++)
+        (void)append(names[i]);
+    (void)mkdir("made", 0755); /* an earlier call's may be there */
+    want(append("made/file"), "no-other-change");
+}
+
+static void check_files(const char *secret, const char *mode)
+{
+    int bound =
+        strcmp(mode, "auto") != 0 && strcmp(mode, "copy") != 0 && strcmp(mode, "overlay") != 0;
     char name[300];
     want(!opens(secret, O_RDONLY), "secret-read");
     want(!opens(secret, O_WRONLY), "secret-write");
@@ -200,9 +220,11 @@ static void check_files(const char *secret, int copied)
     want(!opens("denied", O_RDONLY), "denied-read");
     want(!opens("denied", O_WRONLY), "denied-write");
     want(unlink("denied") < 0, "denied-removed");
-    want(copied || !opens(".git/config", O_WRONLY), "steering");
-    want(copied || !opens("base.toml", O_WRONLY), "policy");
-    want(copied || !opens("schema.json", O_WRONLY), "policy-schema");
+    want(!bound || !opens(".git/config", O_WRONLY), "steering");
+    want(!bound || !opens("base.toml", O_WRONLY), "policy");
+    want(!bound || !opens("schema.json", O_WRONLY), "policy-schema");
+    if (!bound)
+        write_staged(strcmp(mode, "auto") == 0); /* the others' are parts of no policy */
     want(!opens("/usr/hole", O_WRONLY | O_CREAT), "usr-writable");
     want(!opens("/etc/hole", O_WRONLY | O_CREAT), "etc-writable");
     want(!opens("/hole", O_WRONLY | O_CREAT), "root-writable");
@@ -268,7 +290,7 @@ static void serve(const char *verdict)
             printf("{\"protocolVersion\":\"2025-11-25\",\"capabilities\":{\"tools\":{}},"
                    "\"serverInfo\":{\"name\":\"walls\",\"version\":\"1\"}}}\n");
         else if (strstr(line, "\"tools/list\""))
-            printf("{\"tools\":[{\"name\":\"bind\",\"inputSchema\":{\"type\":\"object\"}}]}}\n");
+            printf("{\"tools\":[{\"name\":\"auto\",\"inputSchema\":{\"type\":\"object\"}}]}}\n");
         else
             printf("{\"content\":[{\"type\":\"text\",\"text\":\"%s\"}]}}\n", verdict);
     }
@@ -286,7 +308,7 @@ int main(int argc, char **argv)
     check_ids();
     check_namespaces(argv + 5);
     check_limits();
-    check_files(argv[2], strcmp(argv[1], "copy") == 0 || strcmp(argv[1], "overlay") == 0);
+    check_files(argv[2], argv[1]);
     check_network(argv[3], argv[4]);
     check_calls(terminal);
     check_landlock();
