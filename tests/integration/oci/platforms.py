@@ -98,6 +98,7 @@ def words_of(pids):
 
 def runs_on(s, platform):
     """Runs a call. Returns the platforms in the command lines of its runtime, and the result."""
+    s.mode = "bind"  # its mark is seen while it runs
     mark = s.path("ws", f"up-{platform}")
     process = s.popen(
         "/bin/sh", "-c", f"echo up > {mark}; while [ -e {mark} ]; do sleep 0.05; done", more=more(platform)
@@ -469,6 +470,7 @@ def its_words_are_whole(s):
 
 def one_without_its_keeper(s, runtime):
     """The result of a call whose shim (toolcage's process around the runtime) was stopped, and whether it was found."""
+    s.mode = "bind"  # its mark is seen while it runs
     mark = s.path("ws", "up")
     process = runtime.popen(
         s,
@@ -502,6 +504,7 @@ def other_words_are_not_its_own(s):
         "output of the runtime on a failed platform is left out",
         (runtime.asked(), answer),
     )
+    s.mode = "bind"  # its mark is seen while it runs
     runtime, mark = StandIn(s, fails="systrap", works="none"), s.path("ws", "reads")
     process = runtime.popen(
         s, "/bin/sh", "-c", f"echo up > {mark}; read word; echo $word", stdin=subprocess.PIPE, more=more()

@@ -45,7 +45,8 @@ backend = "oci"
 network = "none"
 memory = {memory}
 timeout = "50s"
-{more or f'filesystem = {{ readable = ["{s.data}"], writable = ["{s.ws}"] }}\nworkspace = {{ mode = "bind" }}'}
+{more or f'filesystem = {{ readable = ["{s.data}"], writable = ["{s.ws}"] }}'}
+{"" if more else 'workspace = { mode = "bind" }'}
 """)
 
 

@@ -5,6 +5,7 @@
 
 usage: runs.py TOOLCAGE [self | ordinary] crun | runc | runsc | PATH of a runsc"""
 
+import glob
 import os
 import pty
 import shutil
@@ -14,7 +15,20 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "process"))
 
-from scene import PATIENCE, TOOLCAGE, Skip, below, check, end, helper_of, run, skip_all, start_time, until
+from scene import (
+    PATIENCE,
+    TOOLCAGE,
+    Skip,
+    below,
+    check,
+    end,
+    helper_of,
+    in_modes,
+    run,
+    skip_all,
+    start_time,
+    until,
+)
 import runsc
 
 RUNTIME = os.path.basename(sys.argv[3])
@@ -134,6 +148,31 @@ def an_overlaid_workspace(s):
     a_workspace_comes_back(s, "overlay")
 
 
+def a_workspace_by_default(s):
+    """What a tool wrote is there however it ends, and what steers the host waits for a person."""
+    s.write("ws/.git/config", "[core]\n")
+    script = f"cd {s.ws}; echo evil >> .git/config; echo evil > .envrc; echo new > new"
+    flood = 'output = { limit = "64KiB", over = "kill" }'
+    for status, last, limit in (("failed", "exit 4", ""), ("limit", "exec yes", flood)):
+        answer = s.shell(f"{script}; {last}", more=more(limit))
+        check(
+            answer.status == status and s.read("ws/new") == b"new\n",
+            f"without a mode: the file of a tool that ends as {status} is there",
+            answer,
+        )
+        if answer.status == status and "a bind instead of an overlay" in answer.enforcement["fs.steering"]:
+            raise Skip(f"skipped: {answer.enforcement['fs.steering']}")
+        steering = {s.path("ws", each): "steers the host" for each in (".git/config", ".envrc")}
+        check(
+            answer.kinds == {s.path("ws/new"): "added", **steering}
+            and s.read("ws/.git/config") == b"[core]\n"
+            and not os.path.exists(s.path("ws/.envrc")),
+            "and nothing that steers",
+            answer,
+        )
+        os.unlink(s.path("ws/new"))
+
+
 def paths_are_observed(s):
     s.write("outside/file", "x")
     s.write("data/file", "x")
@@ -233,6 +272,11 @@ def forks(s):
     )
 
 
+def in_a_layer(s, name):
+    """Has a call that runs written this file of the workspace to a layer?"""
+    return glob.glob(s.path("home/.local/state/toolcage/layers/*/l/u", name))
+
+
 def nobody_is_left(s):
     for name in ("program", "helper", "runtime"):
         process = s.popen(
@@ -241,7 +285,7 @@ def nobody_is_left(s):
             f"echo up > {s.ws}/{name}; trap '' TERM; while :; do sleep 0.05; done",
             more=more(),
         )
-        up = until(lambda: os.path.exists(s.path("ws", name)), 20)
+        up = until(lambda: os.path.exists(s.path("ws", name)) or in_a_layer(s, name), 20)
         helper = helper_of(process.pid)
         tree = below(helper)
         check(up and helper and len(tree) >= 2, f"{name}: a container runs", (up, helper, tree))
@@ -467,12 +511,13 @@ def main():
         files_are_whole,
         a_copied_workspace,
         an_overlaid_workspace,
+        a_workspace_by_default,
         paths_are_observed,
         ends_in_time,
         a_missing_command,
         a_hostile_tool,
         forks,
-        nobody_is_left,
+        *in_modes(nobody_is_left),
         an_image,
         a_session,
         features_of_the_process_cage_are_refused,

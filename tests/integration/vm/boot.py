@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import scene
 from scene import check, finish
@@ -55,16 +56,34 @@ check(
     "without the policy's word for it nothing is emulated",
     refused,
 )
-refused = scene.call(
-    "true", more='[tool.u]\nbackend = "qemu"\nimage = "small"\nfilesystem = { writable = ["/srv"] }', tool="u"
-)
+os.mkdir("ws")
+WRITES = """[tool.u]
+backend = "qemu"
+image = "small"
+memory = { max = "64MiB", by = "any" }
+timeout = "240s"
+filesystem.writable = [{ path = "/ws", from = "ws" }]
+"""
+refused = scene.call("echo bound >/ws/made", more=WRITES + 'workspace = { mode = "bind" }', tool="u")
 check(
     refused.code == 126
     and refused.error.get("code") == "unenforceable"
-    and refused.error.get("subject") == "workspace",
+    and refused.error.get("subject") == "workspace"
+    and not os.listdir("ws"),
     "a path of the host cannot be bound",
     refused,
 )
+answer = scene.call("echo made >/ws/made; echo steers >/ws/.envrc; exit 4", more=WRITES, tool="u")
+rows = {os.path.basename(row["path"]): row.get("held") or row["kind"] for row in answer.json["changes"]}
+check(
+    answer.code == 4
+    and rows == {"made": "added", ".envrc": "steers the host"}
+    and os.listdir("ws") == ["made"]
+    and Path("ws/made").read_text(encoding="utf-8") == "made\n",
+    "without a mode its changes come back, also those of a tool that fails",
+    answer,
+)
+scene.changes(answer.json["call"], "discard")
 refused = scene.call(
     "true", more='[tool.u]\nbackend = "firecracker"\nimage = "small"\nfilesystem = "none"', tool="u"
 )

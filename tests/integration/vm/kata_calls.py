@@ -201,7 +201,7 @@ def files():
     answer = scene.call(
         "true",
         tool="f",
-        more=f'[tool.f]\nbackend = "kata"\nimage = "small"\nfilesystem.writable = ["{here}/w"]',
+        more=f'[tool.f]\nbackend = "kata"\nimage = "small"\nfilesystem.writable = ["{here}/w"]\nworkspace.mode = "bind"',
     )
     check(
         answer.code == 126 and answer.error.get("subject") == "workspace" and "copy" in answer.error["hint"],
