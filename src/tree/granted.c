@@ -283,13 +283,16 @@ static int keep_found(struct tc_trees *t, const struct found *f)
     return fd < 0 || dir < 0 ? -1 : 0;
 }
 
-/* Is the path in a directory that is granted, too? */
+/* Is the path where its directory, which is granted, too, shows it? */
 static bool in_granted(const struct tc_plan *plan, const struct tc_mount *m)
 {
-    for (size_t i = 0; i < plan->mount_count; i++)
-        if (&plan->mounts[i] != m && plan->mounts[i].from && m->from &&
-            tc_path_below(plan->mounts[i].from, m->from))
+    for (size_t i = 0; i < plan->mount_count; i++) {
+        const struct tc_mount *dir = &plan->mounts[i];
+        if (dir != m && dir->from && m->from && tc_path_below(dir->from, m->from) &&
+            tc_path_below(dir->path, m->path) &&
+            strcmp(m->from + strlen(dir->from), m->path + strlen(dir->path)) == 0)
             return true;
+    }
     return false;
 }
 

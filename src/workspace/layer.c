@@ -37,8 +37,8 @@ static bool keeps_attributes(int dir)
 /* The file systems whose directories can receive the changes of an overlay. */
 static bool receives_changes(int fd)
 {
-    static const unsigned long magics[] = {EXT4_SUPER_MAGIC, 0x58465342 /* XFS */,
-                                           BTRFS_SUPER_MAGIC, TMPFS_MAGIC};
+    static const unsigned long magics[] = {EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC,
+                                           TMPFS_MAGIC};
     struct statfs s;
     for (size_t i = 0; fstatfs(fd, &s) == 0 && i < TC_COUNT(magics); i++)
         if ((unsigned long)s.f_type == magics[i])
@@ -64,19 +64,21 @@ static bool overlap(int a, int b)
            tc_path_within(y, x);
 }
 
-static struct tc_disk_layer *begin_layer(struct tc_cage *cage, int store)
+/* Returns the layer's own directory, locked. The lock outlives the helper where a process completes
+ * a commit. */
+static int begin_layer(struct tc_cage *cage, int store)
 {
     struct tc_workspace *w = cage->workspace;
     struct tc_disk_layer *layer = TC_PUSH(w->layers, w->layer_count);
     if (!layer)
-        return NULL;
+        return -1;
     *layer = (struct tc_disk_layer){.store = store};
-    /* the lock outlives the helper where a process completes a commit */
-    if (tc_tree_keep(cage->trees, tc_store_begin(store, &layer->name)) >= 0)
-        return layer;
-    free(TAKE(layer->name));
-    w->layer_count--;
-    return NULL;
+    int own = tc_tree_keep(cage->trees, tc_store_begin(store, &layer->name));
+    if (own < 0) {
+        free(TAKE(layer->name));
+        w->layer_count--;
+    }
+    return own;
 }
 
 /* Only the caller may enter the directory `own`; the one in it belongs to the owner of the
@@ -102,10 +104,7 @@ static bool make_on_disk(struct tc_cage *cage, struct tc_item *item)
     int store = tc_tree_keep(t, tc_state_open_disk(layers));
     if (store < 0 || !same_mount(item->fd, store) || overlap(item->fd, store))
         return false;
-    struct tc_disk_layer *layer = begin_layer(cage, store);
-    if (!layer)
-        return false;
-    int both = fill_layer(cage, item, t->fds[t->fd_count - 1]);
+    int own = begin_layer(cage, store), both = own < 0 ? -1 : fill_layer(cage, item, own);
     int upper = both < 0 ? -1 : openat(both, "u", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (tc_tree_keep(t, upper) < 0 || !keeps_attributes(upper))
         return false;

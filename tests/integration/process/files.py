@@ -393,13 +393,14 @@ def databases(s):
         for grant, option in (
             ({"writable": [base]}, "--write"),
             ({"readable": [base], "writable": []}, "--read"),
+            ({"writable": [s.ws, f'{{ path = "/other/a.db", from = "{base}" }}']}, "--write"),
         ):
             answer = s.shell("true", **grant)
             check(
                 answer.code == 126
                 and "whose newest changes are in a.db-wal" in answer.error["message"]
                 and f"{option} {s.ws}" in answer.error["hint"],
-                f"refused: a database without the log that a host program writes ({option})",
+                f"refused: a database without the log that a host program writes ({option}, {len(grant['writable'])} paths)",
                 answer,
             )
         answer = s.python(

@@ -161,7 +161,7 @@ def refuses():
     check(
         bound.code == 126
         and bound.error.get("subject") == "workspace"
-        and 'mode = "copy"' in bound.error.get("hint", ""),
+        and "--in-place" in bound.error.get("hint", ""),
         "a path of the host is never written directly, and the hint says what to do",
         bound,
     )
