@@ -16,7 +16,7 @@ struct mode {
 
 static const struct mode modes[] = {
     {"bind", "mode = \"bind\"", ""},
-    {"overlay", "mode = \"overlay\"", ""},
+    {"by default", "mode = \"auto\"", ""},
     {"overlay in memory", "mode = \"overlay\"", "disk = \"4GiB\"\n"},
     {"copy", "mode = \"copy\"", "disk = \"4GiB\"\n"},
 };

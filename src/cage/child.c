@@ -187,6 +187,19 @@ static int cover(const struct tc_init_mount *m)
     return TAKE_FD(overlay);
 }
 
+/* File times come from a clock that advances in ticks. Until the first tick after the overlay was
+ * opened, a change of the host still gets an earlier time, and would count as made before the call.
+ */
+static void wait_for_tick(int64_t opened_ns)
+{
+    enum { TICKS = 1000, STEP_NS = 200000, SECOND_NS = 1000000000 };
+    struct timespec now;
+    for (int i = 0; i < TICKS && clock_gettime(CLOCK_REALTIME_COARSE, &now) == 0 &&
+                    (int64_t)now.tv_sec * SECOND_NS + now.tv_nsec < opened_ns;
+         i++)
+        (void)nanosleep(&(struct timespec){.tv_nsec = STEP_NS}, NULL);
+}
+
 int tc_stage_trees(const struct tc_init_config *init)
 {
     size_t hidden = 0;
@@ -210,6 +223,7 @@ int tc_stage_trees(const struct tc_init_config *init)
             hide_fds[hidden++] = overlay;
     }
     mounting = -1;
+    wait_for_tick(init->not_before);
     return 0;
 }
 

@@ -76,6 +76,7 @@ static TC_FIELDS(mount_fields, MOUNT);
     F(ONE, rows)                                                                       \
     F(ONE, columns)                                                                    \
     F(POINTER, ruleset)                                                                \
+    F(ONE, not_before)                                                                 \
     F(ONE, landlock_abi)                                                               \
     F(BYTES, code, TC_COUNTED(code_len))                                               \
     F(ONE, watch)                                                                      \

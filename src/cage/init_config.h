@@ -114,6 +114,8 @@ struct tc_init_config {
     bool terminal;
     uint16_t rows, columns;
     int ruleset; /* Landlock ruleset for the tool alone, see tc_stage_ruleset(); otherwise unused */
+    /* CLOCK_REALTIME in ns: the tool starts when file times are later; 0: at once */
+    int64_t not_before;
     int landlock_abi; /* 0: the kernel has no Landlock */
     char *code;       /* seccomp filter, if the policy changes it; NULL: the filter for `watch` */
     size_t code_len;

@@ -446,6 +446,7 @@ int tc_process_complete(struct tc_cage *cage)
     p->init.landlock_abi = p->host->landlock_abi;
     p->init.segments = tc_limits_segments(cage);
     p->init.unix_sockets = cage->plan->unix_sockets;
+    p->init.not_before = cage->workspace ? cage->workspace->opened_ns : 0;
     p->init.mounts = p->trees.mounts;
     p->init.mount_count = p->trees.mount_count;
     return tc_process_filter(cage);

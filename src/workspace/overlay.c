@@ -143,15 +143,6 @@ static int64_t clock_ns(clockid_t clock)
     return ns_of(now.tv_sec, now.tv_nsec);
 }
 
-/* File times come from a clock that advances in ticks. Until the first tick after `opened`, a
- * change still gets an earlier time, and would count as made before the call. */
-static void wait_for_tick(int64_t opened)
-{
-    enum { TICKS = 1000, STEP_NS = 200000 };
-    for (int i = 0; i < TICKS && clock_ns(CLOCK_REALTIME_COARSE) < opened; i++)
-        (void)nanosleep(&(struct timespec){.tv_nsec = STEP_NS}, NULL);
-}
-
 static int make_layer(struct tc_cage *cage, struct tc_item *item)
 {
     const char *hint, *what;
@@ -172,7 +163,6 @@ int tc_overlay_open(struct tc_cage *cage, struct tc_item *item, const char *moun
     if (refuse_mounts(cage, item, mounts) < 0 || make_layer(cage, item) < 0 ||
         take_inventory(cage, item) < 0 || tc_session_restore_layer(cage, item) < 0)
         return -1;
-    wait_for_tick(w->opened_ns);
     return 0;
 }
 

@@ -66,7 +66,9 @@ struct tc_workspace {
     size_t moved_count;
     struct tc_disk_layer *layers;
     size_t layer_count;
-    int64_t opened_ns, opened_us; /* real and monotonic time before the first overlay was opened */
+    /* real and monotonic time before the first overlay was opened; no tool may start before file
+     * times are later than the first */
+    int64_t opened_ns, opened_us;
     const char *left; /* the first path that the collection could not reach; NULL: none */
     pid_t collector;  /* the process that collects changes; 0: none */
     int collector_fd, changes_fd;

@@ -132,6 +132,8 @@ static int make_private(struct scene *s)
     return s->plan.workspace == TC_WORKSPACE_COPY ? tc_workspace_copy(&s->cage, &s->item) : 0;
 }
 
+enum { TICK_US = 12000 }; /* more than the step of file times */
+
 int scene_begin(struct scene *s)
 {
     s->mount.from = realpath("host", NULL);
@@ -144,6 +146,7 @@ int scene_begin(struct scene *s)
     bool made = tc_item_learn_around(&s->trees, &s->item) == 0 && make_private(s) >= 0 &&
                 tc_workspace_single_files(&s->cage) == 0;
     tc_workspace_start(&s->workspace);
+    (void)usleep(TICK_US); /* as a cage does before it starts the tool */
     return made ? 0 : -1;
 }
 
