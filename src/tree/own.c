@@ -114,3 +114,9 @@ int tc_tree_own_directory(struct tc_trees *t, int storage, const char *at)
                  : openat(storage, at, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     return tc_tree_keep(t, fd) < 0 || tc_tree_own(t, fd, "") < 0 ? -1 : fd;
 }
+
+int tc_tree_layer(struct tc_trees *t, int storage)
+{
+    int upper = tc_tree_own_directory(t, storage, "u");
+    return upper < 0 || tc_tree_own_directory(t, storage, "w") < 0 ? -1 : upper;
+}

@@ -85,9 +85,8 @@ static int open_single_dir(struct tc_cage *cage, struct tc_item *single_dir)
         return tc_tree_own(t, storage, "");
     }
     single_dir->layers = storage;
-    /* the overlay's upper and work directory (tree/mount.h) */
-    single_dir->copy = tc_tree_own_directory(t, storage, "u");
-    return single_dir->copy < 0 || tc_tree_own_directory(t, storage, "w") < 0 ? -1 : 0;
+    single_dir->copy = tc_tree_layer(t, storage);
+    return single_dir->copy < 0 ? -1 : 0;
 }
 
 static struct tc_item *find_item(const struct tc_trees *t, const char *path)

@@ -361,8 +361,10 @@ static int inspect_repository(struct scan *s, const char *prefix)
 static bool holds_modules(const struct scan *s, const char *name, const char *relative)
 {
     char above[PATH_MAX];
+    if (strcmp(name, "modules") != 0)
+        return false;
     find_above(relative, above);
-    return strcmp(name, "modules") == 0 && tc_item_is_git(s->item, above);
+    return tc_item_is_git(s->item, above);
 }
 
 /* Checks one entry of a directory. */

@@ -150,6 +150,9 @@ int tc_tree_tmp(const struct tc_limits *limits);
 int tc_tree_own(const struct tc_trees *t, int dirfd, const char *name);
 /* A directory in private storage, owned by the tool's id and kept by the cage; -1 with errno. */
 int tc_tree_own_directory(struct tc_trees *t, int storage, const char *at);
+/* Makes the upper and the work directory of an overlay (tree/mount.h) in private storage. The upper
+ * one, or -1 with errno. */
+int tc_tree_layer(struct tc_trees *t, int storage);
 
 /* granted.c */
 /* Sorts the items in the order of mounting: parents first. */

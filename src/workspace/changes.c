@@ -218,14 +218,15 @@ static const char *commit_entry(struct tc_gathering *g, const struct tc_walk_ent
                                 const struct tc_row *row)
 {
     struct tc_workspace *w = g->cage->workspace;
+    const char *held = tc_commit_entry(g->cage, g->item, e);
+    if (held != tc_commit_conflict || w->choice || !S_ISREG(e->st->stx_mode))
+        return held;
     const struct tc_cache_change change = {.kind = row->kind,
                                            .relative = e->relative,
                                            .mode = e->st->stx_mode,
                                            .was_mode =
                                                (unsigned)tc_row_mode_before(g, e->relative)};
-    const char *held = tc_commit_entry(g->cage, g->item, e);
-    if (held != tc_commit_conflict || w->choice || !S_ISREG(change.mode) ||
-        !tc_cache_of(&g->cage->plan->caches, &change))
+    if (!tc_cache_of(&g->cage->plan->caches, &change))
         return held;
     w->overwrite = true;
     held = tc_commit_entry(g->cage, g->item, e);
@@ -332,8 +333,7 @@ static bool is_moved(const struct tc_gathering *g, const struct tc_copied *entry
     const struct tc_version *was = &entry->host;
     for (size_t i = 0; !w->choice && S_ISREG(was->mode) && i < w->moved_count; i++)
         if (w->moved[i].item == entry->item && w->moved[i].size == was->size &&
-            w->moved[i].mtime.tv_sec == was->mtime.tv_sec &&
-            w->moved[i].mtime.tv_nsec == was->mtime.tv_nsec)
+            tc_time_same(&w->moved[i].mtime, &was->mtime))
             return true;
     return false;
 }

@@ -68,7 +68,7 @@ struct tc_version tc_workspace_version(const struct statx *st)
                                .ctime = st->stx_ctime};
 }
 
-static bool same_time(const struct statx_timestamp *a, const struct statx_timestamp *b)
+bool tc_time_same(const struct statx_timestamp *a, const struct statx_timestamp *b)
 {
     return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
 }
@@ -76,7 +76,7 @@ static bool same_time(const struct statx_timestamp *a, const struct statx_timest
 bool tc_version_same(const struct tc_version *a, const struct tc_version *b)
 {
     return a->inode == b->inode && a->size == b->size && a->mode == b->mode &&
-           same_time(&a->mtime, &b->mtime) && same_time(&a->ctime, &b->ctime);
+           tc_time_same(&a->mtime, &b->mtime) && tc_time_same(&a->ctime, &b->ctime);
 }
 
 static int copy_range(int from, int to, off_t at, off_t end)

@@ -25,6 +25,7 @@ bool tc_workspace_denied(const struct tc_cage *cage, const struct tc_item *item,
  * -1 with errno. */
 int tc_workspace_kernel_fs(const struct tc_walk_entry *e);
 struct tc_version tc_workspace_version(const struct statx *st);
+bool tc_time_same(const struct statx_timestamp *a, const struct statx_timestamp *b);
 bool tc_version_same(const struct tc_version *a, const struct tc_version *b);
 /* Copies a file to a new name; follows no link. 0, or -1. */
 int tc_workspace_copy_file(int from_dir, const char *from_name, int to_dir, const char *to_name,

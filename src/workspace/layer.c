@@ -147,12 +147,9 @@ static int make_in_memory(struct tc_cage *cage, struct tc_item *item)
     const struct tc_limits *l = &cage->plan->limits;
     bool whole = cage->plan->instead == TC_INSTEAD_BIND && l->disk < l->memory;
     int storage = tc_tree_keep(t, tc_tmpfs(whole ? l->memory : l->disk, l->inodes, "0755", true));
-    int upper = storage < 0 ? -1 : tc_tree_own_directory(t, storage, "u");
-    if (upper < 0 || tc_tree_own_directory(t, storage, "w") < 0)
-        return -1;
-    item->layers = storage;
-    item->copy = upper;
-    return 0;
+    item->copy = storage < 0 ? -1 : tc_tree_layer(t, storage);
+    item->layers = item->copy < 0 ? -1 : storage;
+    return item->layers;
 }
 
 int tc_layer_make(struct tc_cage *cage, struct tc_item *item, const char **ret_hint,

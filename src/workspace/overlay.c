@@ -136,10 +136,10 @@ static int64_t ns_of(int64_t seconds, int64_t nanoseconds)
     return seconds * 1000000000 + nanoseconds;
 }
 
-static int64_t clock_ns(clockid_t clock)
+static int64_t real_ns(void)
 {
     struct timespec now;
-    (void)clock_gettime(clock, &now);
+    (void)clock_gettime(CLOCK_REALTIME, &now);
     return ns_of(now.tv_sec, now.tv_nsec);
 }
 
@@ -157,13 +157,13 @@ int tc_overlay_open(struct tc_cage *cage, struct tc_item *item, const char *moun
         return fail_overlay(cage, item, 0, use_copy,
                             "an overlay needs a local file system, unlike that of");
     if (!w->opened_ns) {
-        w->opened_ns = clock_ns(CLOCK_REALTIME);
+        w->opened_ns = real_ns();
         w->opened_us = tc_now_us();
     }
     if (refuse_mounts(cage, item, mounts) < 0 || make_layer(cage, item) < 0 ||
-        take_inventory(cage, item) < 0 || tc_session_restore_layer(cage, item) < 0)
+        take_inventory(cage, item) < 0)
         return -1;
-    return 0;
+    return tc_session_restore_layer(cage, item);
 }
 
 /* ---- after the call ---- */
@@ -179,7 +179,7 @@ struct comparison {
 /* After the clock was set back, times since the start prove nothing. */
 static bool clock_reliable(const struct tc_workspace *w)
 {
-    int64_t real = clock_ns(CLOCK_REALTIME) - w->opened_ns;
+    int64_t real = real_ns() - w->opened_ns;
     int64_t passed = (tc_now_us() - w->opened_us) * 1000;
     /* tolerates a clock that is slowed by 0.1 %, and 10 ms */
     return real > passed - passed / 1000 - 10000000;
@@ -193,11 +193,16 @@ static int by_place(const void *a, const void *b)
     return strcmp(x->relative, y->relative);
 }
 
+static const struct tc_overlay_place *find_place(const struct tc_workspace *w,
+                                                 const struct tc_item *item, const char *relative)
+{
+    const struct tc_overlay_place key = {.item = item, .relative = relative};
+    return w->places ? bsearch(&key, w->places, w->place_count, sizeof(key), by_place) : NULL;
+}
+
 static const struct tc_overlay_place *place_of(const struct comparison *c, const char *relative)
 {
-    struct tc_overlay_place key = {.item = c->item, .relative = relative};
-    const struct tc_workspace *w = c->w;
-    return w->places ? bsearch(&key, w->places, w->place_count, sizeof(key), by_place) : NULL;
+    return find_place(c->w, c->item, relative);
 }
 
 /* Is this the directory that was there at the start? */
@@ -358,9 +363,8 @@ bool tc_overlay_same(const struct tc_walk_entry *e, int dir, const struct statx 
 /* overlayfs copies a file up when it is opened for writing, even if it is not written. */
 static bool is_unchanged(const struct tc_walk_entry *e, int dir, const struct statx *host)
 {
-    const struct statx_timestamp *ours = &e->st->stx_mtime, *hosts = &host->stx_mtime;
-    bool same_time = ours->tv_sec == hosts->tv_sec && ours->tv_nsec == hosts->tv_nsec;
-    return (same_time || S_ISLNK(e->st->stx_mode)) && tc_overlay_same(e, dir, host);
+    return (S_ISLNK(e->st->stx_mode) || tc_time_same(&e->st->stx_mtime, &host->stx_mtime)) &&
+           tc_overlay_same(e, dir, host);
 }
 
 /* The host has no such entry now. If it had one at the start, records that; without a directory the
@@ -424,9 +428,7 @@ static int visit(void *userdata, const struct tc_walk_entry *e)
 
 unsigned tc_overlay_mode(const struct tc_workspace *w, const struct tc_item *item)
 {
-    const struct tc_overlay_place key = {.item = item, .relative = ""};
-    const struct tc_overlay_place *root =
-        w->places ? bsearch(&key, w->places, w->place_count, sizeof(key), by_place) : NULL;
+    const struct tc_overlay_place *root = find_place(w, item, "");
     return root ? root->mode : 0;
 }
 

@@ -372,7 +372,9 @@ static bool add_files(const struct tc_monitor *monitor, const struct tc_grant *g
 }
 
 /* The granted paths in the order of their numbers in the guest, and the maximum of changes. */
-static bool add_grants(const struct tc_grant *grant, struct tc_vm_options *o)
+/* Runs after tc_local_files(), which chooses the workspace. */
+static bool add_grants(const struct tc_grant *grant, const struct tc_plan *plan,
+                       struct tc_vm_options *o)
 {
     static char module[] = MODULE;
     bool writes = false;
@@ -388,8 +390,7 @@ static bool add_grants(const struct tc_grant *grant, struct tc_vm_options *o)
         o->grants[o->grant_count++] = (struct tc_vm_grant){module, false};
     o->room = writes ? grant->limits.disk : 0;
     o->names = writes ? grant->limits.inodes : 0;
-    o->beside = writes &&
-                (grant->workspace == TC_WORKSPACE_OVERLAY || grant->workspace == TC_WORKSPACE_AUTO);
+    o->beside = writes && plan->workspace == TC_WORKSPACE_OVERLAY;
     return o->grants;
 }
 
@@ -504,7 +505,8 @@ static int lower_outer(const struct tc_monitor *monitor, const struct tc_grant *
     bool fine = (ret->tool || !grant->tool) && ret->backend && ret->grant &&
                 add_files(monitor, grant, ret) && tc_local_files(grant, ret) &&
                 add_module(grant, ret) && tc_local_network(grant, ret) && add_command(grant, ret) &&
-                add_grants(grant, o) && tc_plan_tell(ret, &tc_vm_option_fields, o, TC_VM_OF_CALL);
+                add_grants(grant, ret, o) &&
+                tc_plan_tell(ret, &tc_vm_option_fields, o, TC_VM_OF_CALL);
     if (ret->instead == TC_INSTEAD_BIND) /* no guest writes to host paths */
         ret->instead = TC_INSTEAD_COPY;
     return fine ? 0 : tc_fail_memory(err);

@@ -151,9 +151,10 @@ static bool of_packages(const char *name)
 
 static bool leads_to_modules(struct walk w)
 {
-    bool git = tc_row_same(".git", w.at);
+    if (!tc_row_same(".git", w.at))
+        return false;
     step(&w);
-    return git && w.place == MODULES;
+    return w.place == MODULES;
 }
 
 /* Judges by names with a dot only. */
@@ -161,8 +162,9 @@ static enum tc_steers judge_dots(struct walk w)
 {
     bool packages = false, record = false, modules = false;
     for (; *w.at; step(&w)) {
-        modules = modules || leads_to_modules(w);
-        bool dot = *w.at == '.' && !leads_to_modules(w), module = w.place == MODULE;
+        bool leads = leads_to_modules(w), module = w.place == MODULE;
+        bool dot = *w.at == '.' && !leads;
+        modules = modules || leads;
         enum found found = dot || module ? spared(w, &record) : NONE;
         if (found == BEGUN && !(module && record))
             return TC_STEERS_ROOM;

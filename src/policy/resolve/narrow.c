@@ -136,9 +136,8 @@ static int apply_commit(struct tc_resolve *r, const struct tc_flag *flag, const 
         return refuse_widening(r, flag, value, tc_values_commit[now]);
     if (bind && wanted == TC_COMMIT_ALWAYS)
         return 0;
-    if (bind) { /* changes to a bind mount cannot be staged */
+    if (bind) /* whose changes cannot be staged */
         grant->workspace = TC_WORKSPACE_AUTO;
-    }
     grant->commit = wanted;
     return 0;
 }
