@@ -15,7 +15,7 @@ import subprocess
 import tempfile
 import time
 
-from processes import below, helpers_of
+from processes import below, helpers_of, runs
 
 # A slow machine (an emulator, a sanitizer) says by how much its calls may take longer.
 PATIENCE = int(os.environ.get("TOOLCAGE_TEST_PATIENCE", "1"))
@@ -33,16 +33,6 @@ timeout = "{patience}s"
 """
 # Where no namespaces can be made: a policy that gives up what Landlock and seccomp alone do not hold.
 WITHOUT = '\nwithout = ["proc.own", "proc.survivors", "tmp.private", "fs.stat", "fs.denied", "fs.steering", "limit.pids"]\n'
-
-
-def runs(*command):
-    """Does a process of this machine run just this command?"""
-    wanted = "".join(word + "\0" for word in command).encode()
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as file:
-            if file.read() == wanted:
-                return True
-    return False
 
 
 class Refused(Exception):

@@ -204,7 +204,6 @@ def differences(outside, inside, answer, s):
 
 def alike(s):
     s.write("home/.gitconfig", "[safe]\n\tdirectory = *\n")
-    s.environ["PATH"] = "/usr/bin:/bin"
     for name, program, before, work in WORKS:
         if program and not shutil.which(program, path=s.environ["PATH"]):
             skip(f"{name} ends as without a cage", f"no {program}")

@@ -21,7 +21,7 @@ import traceback
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
-from processes import below, helper_of, helpers_of, name_of, start_time  # noqa: F401  for the scripts beside this one
+from processes import below, helper_of, helpers_of, name_of, runs, start_time  # noqa: F401  for the scripts beside this one
 from tap import ORDINARY, become, check, plan, seed, skip, skip_all  # noqa: F401
 
 PYTHON = "/usr/bin/python3"
@@ -310,16 +310,6 @@ filesystem.denied = [{listed(denied)}]
         if not rows[clause]["works"]:
             raise Skip(f"skipped: {clause.rsplit('.', 1)[-1]}: {rows[clause]['reason']}")
         return rows[clause]["mechanism"]
-
-
-def runs(*command):
-    """The process with exactly this command line, in a cage or not."""
-    wanted = b"".join(word.encode() + b"\0" for word in command)
-    for entry in filter(str.isdigit, os.listdir("/proc")):
-        with contextlib.suppress(OSError), open(f"/proc/{entry}/cmdline", "rb") as file:
-            if file.read() == wanted:
-                return int(entry)
-    return None
 
 
 def finish(process):
