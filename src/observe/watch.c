@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include "base/path.h"
 #include "base/sys.h"
@@ -24,6 +25,8 @@ enum { LINKS_MAX = 40 };
 struct place {
     char path[PATH_MAX];
     bool exists, read_only;
+    ino_t directory; /* 0: it is none */
+    bool foreign;    /* a file of another user or group, which the tool may write */
 };
 
 /* ---- from text to path ---- */
@@ -75,9 +78,16 @@ static void settle_place(struct place *place, int fd, const char *tail)
 {
     char link[64], dir[PATH_MAX];
     struct statvfs fs;
+    struct stat st;
     place->read_only = fstatvfs(fd, &fs) == 0 && (fs.f_flag & ST_RDONLY);
     place->exists = !tail[0];
     (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    if (place->exists && fstat(fd, &st) == 0) {
+        place->directory = S_ISDIR(st.st_mode) ? st.st_ino : 0;
+        place->foreign = S_ISREG(st.st_mode) &&
+                         (st.st_uid != geteuid() || st.st_gid != getegid()) &&
+                         access(link, W_OK) == 0;
+    }
     if (!read_path(link, dir, sizeof(dir)))
         return;
     _autofree_ char *whole =
@@ -265,6 +275,31 @@ static bool is_held(const struct tc_cage *cage, const struct place *at)
            granted(cage->plan, at->path, true);
 }
 
+/* Is this directory of an overlay the host's, too? On one file system it has the same inode. */
+static bool is_hosts(const struct tc_mount *m, const struct place *at)
+{
+    struct stat st;
+    _autofree_ char *host = tc_format("%s%s", m->from, at->path + strlen(m->path));
+    return host && lstat(host, &st) == 0 && S_ISDIR(st.st_mode) && st.st_ino == at->directory;
+}
+
+/* Which change is impossible in an overlay? TC_DENIAL_WRITE: none. */
+static enum tc_denial_kind unlayered(const struct tc_cage *cage, const struct place *at,
+                                     bool renames)
+{
+    const struct tc_plan *plan = cage->plan;
+    for (size_t i = 0; plan->workspace == TC_WORKSPACE_OVERLAY && i < plan->mount_count; i++) {
+        const struct tc_mount *m = &plan->mounts[i];
+        if (m->kind != TC_MOUNT_WRITE || !tc_path_within(m->path, at->path))
+            continue;
+        if (renames && at->directory && is_hosts(m, at))
+            return TC_DENIAL_MOVED;
+        if (at->foreign && !cage->trees->host->privileged)
+            return TC_DENIAL_FOREIGN;
+    }
+    return TC_DENIAL_WRITE;
+}
+
 static void note(struct tc_cage *cage, enum tc_denial_kind kind, const char *said,
                  const struct place *at, pid_t pid)
 {
@@ -299,6 +334,12 @@ static int root_of(pid_t pid)
     return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
+/* Is it the path that a rename takes away? */
+static bool is_source(const struct tc_seccomp_watched *row)
+{
+    return tc_startswith(row->name, "rename") && row->path < 2;
+}
+
 static void watch_path(struct tc_cage *cage, const struct seccomp_notif *n,
                        const struct tc_seccomp_watched *row, bool runs)
 {
@@ -311,7 +352,11 @@ static void watch_path(struct tc_cage *cage, const struct seccomp_notif *n,
     if (root < 0 || !locate(root, said, follows(row, args), &at) ||
         !tc_notify_waits(cage->observer->listener, n))
         return;
-    note(cage, runs ? TC_DENIAL_EXEC : kind_of(row, args, at.exists), said, &at, pid);
+    enum tc_denial_kind kind = runs ? TC_DENIAL_EXEC : kind_of(row, args, at.exists);
+    note(cage, kind, said, &at, pid);
+    if (kind == TC_DENIAL_WRITE && !refused(cage, &at, true) &&
+        (kind = unlayered(cage, &at, is_source(row))) != TC_DENIAL_WRITE)
+        tc_seen_list(cage->observer->seen, &(struct tc_listed){.kind = kind, .target = at.path});
 }
 
 void tc_watch_call(struct tc_cage *cage, const struct seccomp_notif *n)

@@ -23,6 +23,12 @@
     X(HELD, "write", "filesystem.steering", NULL,                                            \
       "host programs load such files, so this one stays read-only; --dry-run or --commit "   \
       "ask write it to a private layer, filesystem.steering.remove makes the name content")  \
+    X(MOVED, "write", "workspace", NULL,                                                     \
+      "an overlay can copy a directory that was there, but not rename it (EXDEV): mv does "  \
+      "that; --in-place, or workspace.mode = \"bind\", renames it")                          \
+    X(FOREIGN, "write", "workspace", NULL,                                                   \
+      "an overlay cannot copy a file of another user or group (EOVERFLOW); --in-place, or "  \
+      "workspace.mode = \"bind\", writes it")                                                \
     X(EXEC, "exec", NULL, "exec", NULL)                                                      \
     X(UNSHOWN, "exec", NULL, "exec", "the cage does not show this path")                     \
     X(CONNECT, "connect", "network", NULL, NULL)                                             \

@@ -4,6 +4,7 @@
 """denials = "paths": each path outside of the grant that a tool opens, executes or would change is listed once, with what
 would allow it; what the grant covers is not, and nothing else changes."""
 
+import errno
 import json
 import os
 import re
@@ -513,8 +514,44 @@ def by_flags(s):
     check(f"--read {s.path('outside/x')}".encode() in done.stderr, "an option is named", done.stderr)
 
 
+IMPOSSIBLE = """
+import os
+def number_of(call):
+    try: call()
+    except OSError as error: return error.errno
+print(number_of(lambda: os.rename("was", "new")))
+os.mkdir("made"); os.rename("made", "moved")
+os.rename("file", "renamed"); open("renamed", "a").close()
+"""
+
+
+def impossible_renames_are_listed(s):
+    """Renaming a directory of the host fails for no reason that the tool knows."""
+    s.write("ws/was/file", "x")
+    s.write("ws/file", "x")
+    answer = s.python(IMPOSSIBLE, more=PATHS)
+    if "a layer on the workspace's disk" not in answer.enforcement["fs.write"]:
+        raise Skip("no layer on the workspace's disk here")
+    check(
+        answer.out.split() == [str(errno.EXDEV)] and told(answer, "write") == {s.path("ws/was")},
+        "it is listed, and what works is not",
+        (told(answer, "write"), answer),
+    )
+    check(
+        all(
+            denial["key"].endswith("workspace") and "--in-place" in denial["hint"]
+            for denial in answer.denials
+        ),
+        "with the key and what would do it",
+        answer.denials,
+    )
+    answer = s.python(IMPOSSIBLE, more=PATHS + '\nworkspace = { mode = "bind" }')
+    check(answer.out.split() == ["None"] and not answer.denials, "a bind can do it", answer)
+
+
 run(
     kinds_of_calls,
+    impossible_renames_are_listed,
     rights,
     ways_to_a_path,
     programs,
