@@ -14,6 +14,7 @@
 #include "base/fd.h"
 #include "base/sys.h"
 #include "workspace/journal.h"
+#include "workspace/layer.h"
 #include "workspace/session.h"
 #include "workspace/workspace.h"
 
@@ -133,7 +134,7 @@ static int begin_collect(struct tc_cage *cage, bool commit)
     struct tc_workspace *w = cage->workspace;
     size_t writable = 0, copies = 0;
     for (size_t i = 0; i < t->item_count; i++) {
-        writable += t->items[i].writable;
+        writable += t->items[i].writable && !tc_layer_untouched(&t->items[i]);
         copies += t->items[i].copy >= 0;
     }
     if (!writable && !t->masked_count && !w->session)

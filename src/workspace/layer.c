@@ -176,6 +176,16 @@ int tc_layer_make(struct tc_cage *cage, struct tc_item *item, const char **ret_h
 
 /* ---- at a commit ---- */
 
+bool tc_layer_untouched(const struct tc_item *item)
+{
+    struct stat ours, hosts;
+    struct dirent *e;
+    bool alone = item->layers >= 0 && !item->single_dir && !item->name;
+    _autodir_ DIR *dir = alone ? tc_list_dir(item->copy) : NULL;
+    return dir && tc_next_entry(dir, &e) == 0 && fstat(item->copy, &ours) == 0 &&
+           fstat(item->fd, &hosts) == 0 && ((ours.st_mode ^ hosts.st_mode) & 0777) == 0;
+}
+
 /* Removes the attributes with which overlayfs marks a file that it has copied. */
 static bool unmark(const struct tc_walk_entry *e)
 {

@@ -12,6 +12,8 @@
  * what to do about it. */
 int tc_layer_make(struct tc_cage *cage, struct tc_item *item, const char **ret_hint,
                   const char **ret_what);
+/* Has the tool changed nothing in the item's layer, if it has one? */
+bool tc_layer_untouched(const struct tc_item *item);
 /* Can a rename make the layer's entry, a file or a link, the host's? Not if a commit changes it: it
  * has set-id bits, or another owner than the workspace. */
 bool tc_layer_moves(const struct tc_cage *cage, const struct tc_item *item,
