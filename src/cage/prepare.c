@@ -437,6 +437,7 @@ int tc_process_prepare(struct tc_cage *cage)
 int tc_process_complete(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
+    const struct tc_workspace *w = cage->workspace;
     if (open_root(cage) < 0 || tc_process_argv(cage) < 0 || tc_process_limits(cage) < 0 ||
         tc_proxy_start(cage) < 0 || tc_trust_show(cage) < 0)
         return -1;
@@ -446,7 +447,7 @@ int tc_process_complete(struct tc_cage *cage)
     p->init.landlock_abi = p->host->landlock_abi;
     p->init.segments = tc_limits_segments(cage);
     p->init.unix_sockets = cage->plan->unix_sockets;
-    p->init.not_before = cage->workspace ? cage->workspace->opened_ns : 0;
+    p->init.not_before = w && w->waits ? w->opened_ns : 0;
     p->init.mounts = p->trees.mounts;
     p->init.mount_count = p->trees.mount_count;
     return tc_process_filter(cage);

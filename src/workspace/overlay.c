@@ -150,6 +150,17 @@ static int make_layer(struct tc_cage *cage, struct tc_item *item)
                                                        : 0;
 }
 
+/* Do changes of the item from now on get a later time than the start? Since Linux 6.13 a change
+ * after a look at the time gets an exact one, and no later change of a file an earlier one, on the
+ * file systems that can receive the changes of an overlay. So this one must be the item's. */
+static bool passes_start(const struct tc_workspace *w, const struct tc_item *item)
+{
+    struct stat st;
+    return item->near && fstat(item->copy, &st) == 0 &&
+           fchmod(item->copy, st.st_mode & 07777) == 0 && fstat(item->copy, &st) == 0 &&
+           ns_of(st.st_ctim.tv_sec, st.st_ctim.tv_nsec) >= w->opened_ns;
+}
+
 int tc_overlay_open(struct tc_cage *cage, struct tc_item *item, const char *mounts)
 {
     struct tc_workspace *w = cage->workspace;
@@ -163,6 +174,7 @@ int tc_overlay_open(struct tc_cage *cage, struct tc_item *item, const char *moun
     if (refuse_mounts(cage, item, mounts) < 0 || make_layer(cage, item) < 0 ||
         take_inventory(cage, item) < 0)
         return -1;
+    w->waits = w->waits || !passes_start(w, item);
     return tc_session_restore_layer(cage, item);
 }
 

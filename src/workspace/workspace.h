@@ -67,8 +67,9 @@ struct tc_workspace {
     struct tc_disk_layer *layers;
     size_t layer_count;
     /* real and monotonic time before the first overlay was opened; no tool may start before file
-     * times are later than the first */
+     * times are later than the first: if `waits`, this is not known yet */
     int64_t opened_ns, opened_us;
+    bool waits;
     const char *left; /* the first path that the collection could not reach; NULL: none */
     pid_t collector;  /* the process that collects changes; 0: none */
     int collector_fd, changes_fd;
