@@ -573,6 +573,29 @@ EXPORT int toolcage_call_explain_json(struct toolcage_call *call, const char *ac
     return closed(tc_call_explain(call, access, ret_json, err), err);
 }
 
+EXPORT int toolcage_call_approval_json(struct toolcage_call *call, char **ret_json,
+                                       struct toolcage_error **err)
+{
+    NEED(call);
+    NEED(ret_json);
+    return closed(tc_call_approval(call, ret_json, err), err);
+}
+
+EXPORT int toolcage_call_approve(struct toolcage_call *call, const char *digest,
+                                 struct toolcage_error **err)
+{
+    NEED(call);
+    NEED(digest);
+    return closed(tc_call_approve(call, digest, err), err);
+}
+
+EXPORT int toolcage_call_deny(struct toolcage_call *call, const char *reason,
+                              struct toolcage_error **err)
+{
+    NEED(call);
+    return closed(tc_call_deny(call, reason, err), err);
+}
+
 /* ---- result.h ---- */
 
 EXPORT int32_t toolcage_result_status(const struct toolcage_result *result)

@@ -143,6 +143,31 @@ int toolcage_call_cancel(struct toolcage_call *call);
 /* The result, or NULL while there is none. Borrowed: lives as long as the call. */
 const struct toolcage_result *toolcage_call_result(const struct toolcage_call *call);
 
+/* The request for a person's approval of a call of tier HumanApprove or ManualOnly; runs nothing.
+ * Such a call is denied unless a person has approved exactly this call: before start, get the
+ * request, show it to a person, and pass the answer to toolcage_call_approve() or
+ * toolcage_call_deny(). The host asks the person in its own way; a model must have no part in it. A
+ * call of tier ManualOnly must not come from a model at all: only a person starts it.
+ *
+ * *ret_json is {"needed": false} if the call runs without an approval, else {"needed": true,
+ * "digest", "expires_s", "subject": {"version": 1, "tool", "tier", "policy" and "grant" (digests),
+ * "backend" (the chosen one), "command", "arguments" (absent without any), "cwd", "files": [{"path"
+ * (on the host), "device", "inode", "bytes", "digest"}]}}. The files are those that are executed
+ * and those that the arguments name; a missing one has inode 0. Fails where start would refuse the
+ * call. The caller frees *ret_json (toolcage_free). */
+int toolcage_call_approval_json(struct toolcage_call *call, char **ret_json,
+                                struct toolcage_error **err);
+
+/* A person approves the request with this digest (copied). At start the subject is computed again:
+ * if anything in it has changed, or the approval is older than "expires_s", the call is denied. An
+ * approval serves one start. TOOLCAGE_EUSAGE: that is no digest, or the call was started. */
+int toolcage_call_approve(struct toolcage_call *call, const char *digest,
+                          struct toolcage_error **err);
+
+/* A person refuses: the call is denied at start. `reason` (copied) is part of the result's message
+ * for the model; NULL: none. TOOLCAGE_EUSAGE: the call was started. */
+int toolcage_call_deny(struct toolcage_call *call, const char *reason, struct toolcage_error **err);
+
 /* The resolved grant as text or JSON, without running anything: `explain` prints what the cage
  * enforces. `access` is NULL, or "read P", "write P", "exec P", "connect H:P" to query one
  * access. Without arguments, an access is allowed if some arguments grant it, and "arguments"

@@ -147,6 +147,7 @@ struct toolcage_call *tc_call_unref(struct toolcage_call *call)
     free(call->narrow);
     tc_plan_cache_leave(tc_engine_plans(call->engine), call);
     tc_grant_done(&call->grant);
+    tc_approval_done(&call->approval);
     tc_stage_free(call->stage);
     if (call->image >= 0)
         (void)close(call->image);

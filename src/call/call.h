@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <toolcage/call.h>
 
+#include "approve/gate.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "call/engine.h"
@@ -48,8 +49,9 @@ struct toolcage_call {
         cancelled; /* the only member that another thread touches, apart from writes to `sock` */
     struct tc_kept_plan *kept; /* the call's cache key, and its plan if cached; NULL: neither */
     struct tc_grant grant;
-    int image;     /* lock that keeps the call's root in the image store; -1: none */
-    bool installs; /* this is an install phase, which only the operator starts */
+    int image; /* lock that keeps the call's root in the image store; -1: none */
+    struct tc_approval approval;
+    bool installs;                  /* this is an install phase, which only the operator starts */
     struct tc_install_stage *stage; /* where it installs; NULL: nowhere (yet) */
     const char *work, *module; /* borrowed: work on a module, or a test boot of a VM, instead of a
                                   tool; NULL: none */
@@ -88,7 +90,16 @@ int tc_call_fd(const struct toolcage_call *call);
 int tc_call_explain(struct toolcage_call *call, const char *access, char **ret_json,
                     struct toolcage_error **err);
 
+/* approval.c */
+int tc_call_approve(struct toolcage_call *call, const char *digest, struct toolcage_error **err);
+int tc_call_deny(struct toolcage_call *call, const char *reason, struct toolcage_error **err);
+/* Passes a call whose grant is complete, if it needs no approval or has one. With `ret_json`:
+ * writes the request for a person; owned by the caller. 0 or a negative code. */
+int tc_call_pass_gate(struct toolcage_call *call, char **ret_json, struct toolcage_error **err);
+
 /* start.c */
+/* The request for a person's approval. */
+int tc_call_approval(struct toolcage_call *call, char **ret_json, struct toolcage_error **err);
 int tc_call_start(struct toolcage_call *call, struct toolcage_error **err);
 /* Resolves the policy and the surroundings to the whole grant, programs included. Fills *ret
  * (zeroed); the caller frees it also on failure. `supposed`: as in struct tc_request. */

@@ -143,15 +143,14 @@ static int fail_approval(const struct toolcage_policy *policy, const struct tc_g
     struct tc_why why = {.code = TOOLCAGE_EDENIED,
                          .stage = "approve",
                          .subject = grant->tool,
-                         .hint = "give the tool a tier without approval, or run the call by hand"};
+                         .hint = "run `toolcage call` at a terminal, which asks; or give the tool "
+                                 "a tier without approval"};
     place(policy, grant, keys, TC_COUNT(keys), &why);
     if (tc_streq(grant->tier, "ManualOnly"))
-        return tc_fail(err, &why,
-                       "tool %s is started by a person only (tier ManualOnly), and this version "
-                       "cannot tell one from a model",
+        return tc_fail(err, &why, "tool %s is started by a person only (tier ManualOnly)",
                        tool_words(grant));
     return tc_fail(err, &why,
-                   "tool %s needs a person's approval (tier %s), and no approver is connected",
+                   "tool %s needs a person's approval (tier %s), and nobody has given it",
                    tool_words(grant), grant->tier ? grant->tier : "HumanApprove");
 }
 
@@ -171,9 +170,9 @@ static int fail_layers(const struct toolcage_policy *policy, const struct tc_gra
 }
 
 int tc_route_admit(const struct toolcage_policy *policy, const struct tc_grant *grant,
-                   struct toolcage_error **err)
+                   bool answered, struct toolcage_error **err)
 {
-    if (grant->approval)
+    if (grant->approval && !answered)
         return fail_approval(policy, grant, err);
     if (grant->layers.count && !tc_backend_of_layers(&grant->layers))
         return fail_layers(policy, grant, err);

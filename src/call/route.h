@@ -9,10 +9,10 @@
 #include "plan/backend.h"
 #include "policy/policy.h"
 
-/* Refusals that do not depend on the backend: the tool needs a person's approval, or no backend
- * has this combination of layers. */
+/* Refusals that do not depend on the backend: the tool needs a person's approval and nobody has
+ * `answered`, or no backend has this combination of layers. */
 int tc_route_admit(const struct toolcage_policy *policy, const struct tc_grant *grant,
-                   struct toolcage_error **err);
+                   bool answered, struct toolcage_error **err);
 
 /* The planner of the grant's backend, if it can enforce every clause. Where the policy has a
  * fallback, call tc_choose() first. `by_call`: the call, not the policy, chose the backend.

@@ -129,6 +129,7 @@ struct start {
     struct toolcage_call *call;
     const struct tc_planner *planner;
     struct tc_plan plan;
+    char **request; /* the call does not start: its approval is requested; else NULL */
 };
 
 static int lower_grant(struct start *s, struct toolcage_error **err)
@@ -280,7 +281,10 @@ static int prefer_absence(struct toolcage_call *call, int r, struct toolcage_err
 static int route(struct start *s, struct toolcage_error **err)
 {
     struct toolcage_call *call = s->call;
-    int r = tc_route_admit(call->policy, &call->grant, err);
+    if (s->request && !call->grant.approval)
+        return 1;
+    bool answered = s->request || call->approval.digest[0] || call->approval.refusal;
+    int r = tc_route_admit(call->policy, &call->grant, answered, err);
     if (r == 0 && call->grant.fallback.count)
         r = tc_choose(call->engine, call->policy, &call->grant, err);
     if (r < 0)
@@ -301,27 +305,34 @@ static int locate(struct start *s, struct toolcage_error **err)
     return find_backend(s->call, s->planner->name, err);
 }
 
+static int pass_gate(struct start *s, struct toolcage_error **err)
+{
+    return tc_call_pass_gate(s->call, s->request, err);
+}
+
 /* In this order; named steps are among the call's timings. */
 static const struct {
     const char *name;
     int (*run)(struct start *s, struct toolcage_error **err);
-} steps[] = {{"resolve", resolve}, {NULL, route},          {NULL, seal},
-             {NULL, locate},       {"lower", lower_grant}, {"submit", submit}};
+} steps[] = {{"resolve", resolve},   {NULL, route},     {NULL, seal},      {NULL, locate},
+             {"lower", lower_grant}, {NULL, pass_gate}, {"submit", submit}};
 
-static int go(struct toolcage_call *call, struct toolcage_error **err)
+/* `request`: goes no further than the gate; 1: it needs no approval. */
+static int go(struct toolcage_call *call, char **request, struct toolcage_error **err)
 {
     struct tc_plan_cache *plans = tc_engine_plans(call->engine);
-    struct start s = {.call = call};
+    struct start s = {.call = call, .request = request};
+    size_t count = TC_COUNT(steps) - (request != NULL);
     struct tc_plan *known = NULL;
     int64_t now = tc_now_us();
     int r = check_setup(call, err);
-    if (r == 0)
+    if (r == 0 && !request)
         r = tc_plan_cache_find(plans, call, &known, err);
     if (r == 0 && known) {
         note(call, "again", now);
         s.plan = *known;
     }
-    for (size_t i = known ? TC_COUNT(steps) - 1 : 0; r == 0 && i < TC_COUNT(steps); i++) {
+    for (size_t i = known ? count - 1 : 0; r == 0 && i < count; i++) {
         now = tc_now_us();
         r = steps[i].run(&s, err);
         if (r == 0 && steps[i].name)
@@ -329,7 +340,7 @@ static int go(struct toolcage_call *call, struct toolcage_error **err)
     }
     if (known)
         return r;
-    if (r == 0)
+    if (r == 0 && !request)
         tc_plan_cache_keep(plans, call, &s.plan);
     tc_plan_done(&s.plan);
     return r;
@@ -381,22 +392,52 @@ static int refuse_call(struct toolcage_call *call, struct toolcage_error *why, i
     return tc_call_finish(call, &none, why, err);
 }
 
-int tc_call_start(struct toolcage_call *call, struct toolcage_error **err)
+static int check_new(const struct toolcage_call *call, struct toolcage_error **err)
 {
     int r = tc_engine_check(call->engine, err);
+    return r < 0 || call->state == TC_CALL_NEW ? r
+                                               : tc_fail(err,
+                                                         TC_WHY(TOOLCAGE_EUSAGE, "start", call->id,
+                                                                "make a new call: each runs once"),
+                                                         "the call was started already");
+}
+
+/* Nothing was sent: the call can be started again. */
+static void forget_start(struct toolcage_call *call)
+{
+    tc_plan_cache_leave(tc_engine_plans(call->engine), call);
+    tc_grant_done(&call->grant);
+    tc_stage_free(TAKE(call->stage));
+    if (call->image >= 0)
+        (void)close(TAKE_FD(call->image));
+    call->step_count = 0;
+}
+
+int tc_call_approval(struct toolcage_call *call, char **ret_json, struct toolcage_error **err)
+{
+    int r = check_new(call, err);
     if (r < 0)
         return r;
-    if (call->state != TC_CALL_NEW)
-        return tc_fail(
-            err, TC_WHY(TOOLCAGE_EUSAGE, "start", call->id, "make a new call: each runs once"),
-            "the call was started already");
+    r = go(call, ret_json, err);
+    forget_start(call);
+    if (r <= 0)
+        return r;
+    *ret_json = strdup("{\"needed\":false}");
+    return *ret_json ? 0 : tc_fail_memory(err);
+}
+
+int tc_call_start(struct toolcage_call *call, struct toolcage_error **err)
+{
+    int r = check_new(call, err);
+    if (r < 0)
+        return r;
     struct toolcage_error *why = NULL;
     call->started_us = tc_now_us();
     if (atomic_load(&call->cancelled))
         r = tc_fail(&why, &(struct tc_why){.code = TOOLCAGE_ECANCELLED, .stage = "start"},
                     "the call was cancelled before it started");
     else
-        r = go(call, &why);
+        r = go(call, NULL, &why);
     if (r < 0 && !is_misuse(r))
         return refuse_call(call, why, r, err);
     if (r == 0) {
@@ -404,13 +445,7 @@ int tc_call_start(struct toolcage_call *call, struct toolcage_error **err)
         close_sent(call);
         return 0;
     }
-    /* A failed start may be retried: nothing was sent, and the resolved grant is discarded. */
-    tc_plan_cache_leave(tc_engine_plans(call->engine), call);
-    tc_grant_done(&call->grant);
-    tc_stage_free(TAKE(call->stage));
-    if (call->image >= 0)
-        (void)close(TAKE_FD(call->image));
-    call->step_count = 0;
+    forget_start(call); /* a failed start may be retried */
     if (err)
         *err = why;
     else

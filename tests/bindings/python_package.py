@@ -35,6 +35,13 @@ command = ["sh", "-c", "echo one > made.txt; printf 'a\\\\0b\\\\377'"]
 filesystem = { writable = ["/workspace"] }
 collect = ["*.txt"]
 memory = { max = "256MiB", by = "any" }
+
+[tool.deploy]
+tier = "HumanApprove"
+backend = "process"
+command = ["cat", "{file}"]
+arguments.file = { read = ["/var/tmp"] }
+memory = { max = "256MiB", by = "any" }
 """
 default = Policy.default()
 checked = Policy.from_text(POLICY)
@@ -149,6 +156,57 @@ def check_cage(engine):
         "a refusal is a sentence that the model can act on",
         result,
     )
+
+
+def check_approval(engine):
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as place:
+        file = os.path.join(place, "plan")
+        pathlib.Path(file).write_text("plan A\n")
+        asked = []
+
+        def deploy(answer):
+            def approve(request):
+                asked.append(request)
+                return answer() if callable(answer) else answer
+
+            return engine.run(Call(checked, "deploy", {"file": file}, approve=approve))
+
+        result = engine.run(Call(checked, "deploy", {"file": file}))
+        tap.check(
+            result.status is Status.DENIED and "needs a person's approval" in result.message,
+            "nobody to ask is a no",
+            result.message,
+        )
+        result = deploy(True)
+        subject = asked[0]["subject"]
+        tap.check(
+            result.ok
+            and result.stdout == b"plan A\n"
+            and subject["arguments"] == {"file": file}
+            and any(one["path"].endswith("plan") and one["bytes"] == 7 for one in subject["files"]),
+            "a yes runs the call",
+            (result.message, asked),
+        )
+        for answer, words in (
+            (False, "a person refused it"),
+            (None, "a person refused it"),
+            (1, "a person refused it"),
+            ("use plan B", "a person refused it: use plan B"),
+            (lambda: bool(pathlib.Path(file).write_text("plan B\n")), "something has changed"),
+        ):
+            result = deploy(answer)
+            tap.check(
+                result.status is Status.DENIED and words in result.message and b"plan" not in result.stdout,
+                f"an answer that is no yes: {words}",
+                result.message,
+            )
+        free = []
+        engine.run(Call(checked, "greet", {"name": "you"}, approve=free.append))
+        tap.check(not free, "a tool without a tier asks nobody", free)
+        tap.check(
+            raised(ZeroDivisionError, deploy, lambda: 1 // 0).__class__ is ZeroDivisionError,
+            "an exception while asking is no yes",
+        )
 
 
 def check_errors(engine):
@@ -408,6 +466,7 @@ def main():
             tap.skip_all("this machine cannot make the cage: " + first.error.message)
         check_results(engine)
         check_cage(engine)
+        check_approval(engine)
         check_errors(engine)
         check_running(engine)
         check_signal(engine)

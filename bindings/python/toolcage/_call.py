@@ -13,14 +13,14 @@ import os
 import select
 import threading
 import time
-from collections.abc import AsyncIterator, Generator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final
 
-from ._error import UsageError
-from ._native import OutputFn, ask, encode, lib, text
+from ._error import Error, UsageError
+from ._native import OutputFn, ask, ask_json, encode, lib, text
 from ._policy import Policy
 from ._result import Result, read_result
 
@@ -55,6 +55,9 @@ class Call:
     env: Mapping[str, str] | None = None
     backend: str | None = None
     options: Sequence[tuple[str, str]] = ()  #: any other key, as the flags of the command line spell it
+    #: Asks a person, if the tool's tier needs an approval. It gets the request ("subject" says what will run), in the thread that
+    #: starts the call; True is a yes to exactly this call, a text is a no with the reason that the model reads, all else is a no.
+    approve: Callable[[dict[str, Any]], bool | str | None] | None = None
 
     def narrowings(self) -> Iterator[tuple[str, Path]]:
         """Key and value, in the library's words."""
@@ -239,7 +242,23 @@ class Running:
             fd = ctypes.c_int()
             ask(lib.toolcage_call_open_stdin, self._handle, ctypes.byref(fd))
             self.stdin = io.FileIO(fd.value, "wb")
+        if self.call.approve is not None:
+            self._ask_person(self.call.approve)
         ask(lib.toolcage_call_start, self._handle)
+
+    def _ask_person(self, approve: Callable[[dict[str, Any]], bool | str | None]) -> None:
+        try:
+            request = json.loads(ask_json(lib.toolcage_call_approval_json, self._handle))
+        except Error:
+            return  # start refuses the call for the same reason
+        if not request["needed"]:
+            return
+        answer = approve(request)
+        if answer is True:
+            ask(lib.toolcage_call_approve, self._handle, encode(request["digest"], "the digest"))
+        else:
+            reason = encode(answer, "the reason") if isinstance(answer, str) else None
+            ask(lib.toolcage_call_deny, self._handle, reason)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:

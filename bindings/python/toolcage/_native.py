@@ -57,6 +57,9 @@ int toolcage_call_set_session(struct toolcage_call *call, const char *name, stru
 int toolcage_call_set_stdin(struct toolcage_call *call, const void *bytes, size_t length, struct toolcage_error **err);
 int toolcage_call_open_stdin(struct toolcage_call *call, int *fd, struct toolcage_error **err);
 int toolcage_call_set_output_callback(struct toolcage_call *call, toolcage_output_fn fn, void *userdata, struct toolcage_error **err);
+int toolcage_call_approval_json(struct toolcage_call *call, char **json, struct toolcage_error **err);
+int toolcage_call_approve(struct toolcage_call *call, const char *digest, struct toolcage_error **err);
+int toolcage_call_deny(struct toolcage_call *call, const char *reason, struct toolcage_error **err);
 int toolcage_call_start(struct toolcage_call *call, struct toolcage_error **err);
 int toolcage_call_fd(const struct toolcage_call *call);
 int toolcage_call_dispatch(struct toolcage_call *call, struct toolcage_error **err);

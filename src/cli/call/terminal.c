@@ -337,9 +337,12 @@ static int prepare_terminal(struct terminal *t, struct tc_failure *failure)
 
 static int run_terminal(struct terminal *t, struct tc_failure *failure)
 {
+    int rc = tc_consent_ask(t->call, failure);
+    if (rc)
+        return rc;
     catch_signals(t);
     open_own(t);
-    int rc = make_raw(failure);
+    rc = make_raw(failure);
     if (rc)
         return rc;
     rc = toolcage_call_start(t->call, tc_failure_error(failure)) ? -1 : loop(t, failure);

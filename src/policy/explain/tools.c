@@ -199,7 +199,8 @@ static int servers_json(const struct toolcage_policy *policy, char **ret,
     return *ret ? 0 : tc_fail_memory(err);
 }
 
-/* Has the tool a command, and do its calls need no approval? Approval cannot be requested yet. */
+/* Has the tool a command, and do its calls need no approval? The readers of the list cannot ask a
+ * person. */
 static bool is_callable(const struct toolcage_policy *policy, const struct tc_spec *tool)
 {
     const struct tc_spec *said = tc_policy_given(policy, tool, TC_KEY_TIER);

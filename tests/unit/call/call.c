@@ -241,7 +241,7 @@ static void refusals_are_finished_calls(void **state)
         int code, shell;
     } rows[] = {
         {"absent", "kubernetes", "no backend kubernetes", TOOLCAGE_EBACKEND, 125},
-        {"asks", "asks", "no approver is connected", TOOLCAGE_EDENIED, 126},
+        {"asks", "asks", "nobody has given it", TOOLCAGE_EDENIED, 126},
         {"caged", "env:KEY", "the secret KEY has no value that can be used: it is not set",
          TOOLCAGE_ENOT_FOUND, 126},
         {"nowhere", "fallback",
