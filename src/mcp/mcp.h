@@ -18,6 +18,7 @@ struct tc_mcp_tools {
      * NULL: no narrowing. */
     int (*narrow)(void *userdata, struct toolcage_call *call, struct toolcage_error **err);
     void *userdata;
+    bool elicits; /* also offers tools of tier HumanApprove: the client asks its user */
 };
 
 /* Serves until `in` ends; running calls then have two seconds, and are cancelled. Calls run

@@ -65,7 +65,8 @@ void tc_mcp_answer(struct tc_mcp_request *request, json_t *result)
     int rc = 0;
     if (result && is_stateless(request)) {
         json_t *meta = json_object_get(result, "_meta");
-        rc |= json_object_set_new(result, "resultType", json_string("complete"));
+        if (!json_object_get(result, "resultType"))
+            rc |= json_object_set_new(result, "resultType", json_string("complete"));
         if (!meta) {
             meta = json_object();
             rc |= json_object_set_new(result, "_meta", meta);
@@ -133,6 +134,8 @@ static void initialize(struct tc_mcp_request *request, const json_t *params)
         return;
     }
     struct tc_mcp_session *session = request->session;
+    session->elicits =
+        session->requests && tc_mcp_can_elicit(json_object_get(params, "capabilities"));
     session->version = agreed[0];
     for (size_t i = 0; i < sizeof(agreed) / sizeof(agreed[0]); i++)
         if (strcmp(agreed[i], wanted) == 0)
@@ -281,7 +284,8 @@ static bool take_message(struct tc_mcp_session *session, void *asker, const json
         take_request(session, asker, id, method, params);
     else if (method)
         take_notification(session, method, params);
-    /* else a response, which is ignored: this server sends no requests */
+    else if (id)
+        tc_mcp_answered(session, id, json_object_get(message, "result"));
     return method && id;
 }
 

@@ -105,6 +105,7 @@ static bool finish_calls(struct pipe *pipe, int *ret_ms)
     if (!pipe->server.call_count)
         return false;
     pipe->until_ms = 0;
+    *ret_ms = 0; /* a call that had not started has ended by now */
     tc_mcp_stop(&pipe->server);
     return true;
 }
@@ -170,7 +171,8 @@ static int loop(struct pipe *pipe, struct watched *w)
 
 int tc_mcp_serve(const struct tc_mcp_tools *what, int in, int out, struct toolcage_error **err)
 {
-    struct pipe pipe = {.session.send = send_line, .in_fd = in, .out_fd = out};
+    struct pipe pipe = {
+        .session = {.send = send_line, .requests = true}, .in_fd = in, .out_fd = out};
     struct watched w = {0};
     pipe.session.server = &pipe.server;
     int rc = tc_mcp_open(&pipe.server, what, err);

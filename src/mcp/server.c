@@ -12,7 +12,8 @@
 static int load_tools(struct tc_mcp *server, struct toolcage_error **err)
 {
     char *text = NULL;
-    int rc = toolcage_policy_tools_json(server->what->policy, "mcp", &text, err);
+    int rc = toolcage_policy_tools_json(server->what->policy,
+                                        server->what->elicits ? "mcp-approval" : "mcp", &text, err);
     if (rc < 0)
         return rc;
     server->tools = json_loads(text, JSON_ALLOW_NUL, NULL);
@@ -33,8 +34,11 @@ void tc_mcp_close(struct tc_mcp *server)
     int saved = errno;
     for (size_t i = 0; i < server->call_count; i++) {
         tc_mcp_drop(&server->calls[i].request);
+        free(server->calls[i].digest);
         (void)toolcage_call_unref(server->calls[i].call);
     }
+    for (size_t i = 0; i < TC_MCP_OPEN_MAX; i++)
+        free(server->open[i].digest);
     free(server->calls);
     json_decref(server->tools);
     (void)toolcage_engine_unref(server->engine);
@@ -115,9 +119,9 @@ static int set_arguments(struct toolcage_call *call, const json_t *arguments,
     return rc;
 }
 
-/* Starts a call; it may already have ended on return. NULL with *err (NULL: out of memory). */
-static struct toolcage_call *start_call(struct tc_mcp *server, const char *name,
-                                        const json_t *arguments, struct toolcage_error **err)
+/* NULL with *err (NULL: out of memory). */
+static struct toolcage_call *make_call(struct tc_mcp *server, const char *name,
+                                       const json_t *arguments, struct toolcage_error **err)
 {
     const struct tc_mcp_tools *what = server->what;
     struct toolcage_call *call = NULL;
@@ -126,7 +130,7 @@ static struct toolcage_call *start_call(struct tc_mcp *server, const char *name,
     if (toolcage_call_new(server->engine, what->policy, name, &call, err) < 0)
         return NULL;
     if ((what->narrow && what->narrow(what->userdata, call, err) < 0) ||
-        set_arguments(call, arguments, err) < 0 || toolcage_call_start(call, err) < 0)
+        set_arguments(call, arguments, err) < 0)
         return toolcage_call_unref(call);
     return call;
 }
@@ -141,7 +145,26 @@ static struct tc_mcp_call *add_call(struct tc_mcp *server)
 static void leave(struct tc_mcp *server, size_t index)
 {
     (void)toolcage_call_unref(server->calls[index].call);
+    free(server->calls[index].digest);
     server->calls[index] = server->calls[--server->call_count];
+}
+
+/* Reports that the call did not start. */
+static void fail_call(struct tc_mcp *server, size_t index, struct toolcage_error *err)
+{
+    answer_failure(&server->calls[index].request, err);
+    leave(server, index);
+}
+
+void tc_mcp_start(struct tc_mcp *server, size_t index)
+{
+    struct toolcage_error *err = NULL;
+    free(server->calls[index].digest);
+    server->calls[index].digest = NULL;
+    if (toolcage_call_start(server->calls[index].call, &err) < 0)
+        fail_call(server, index, err);
+    else
+        tc_mcp_dispatch(server, index);
 }
 
 void tc_mcp_call(struct tc_mcp_request *request, const json_t *params)
@@ -164,7 +187,7 @@ void tc_mcp_call(struct tc_mcp_request *request, const json_t *params)
         answer_text(request, "too many calls run at once (64): wait for one to end, then repeat");
         return;
     }
-    struct toolcage_call *call = start_call(server, json_string_value(name), arguments, &err);
+    struct toolcage_call *call = make_call(server, json_string_value(name), arguments, &err);
     struct tc_mcp_call *slot = call ? add_call(server) : NULL;
     if (!slot) {
         (void)toolcage_call_unref(call);
@@ -172,25 +195,39 @@ void tc_mcp_call(struct tc_mcp_request *request, const json_t *params)
         return;
     }
     *slot = (struct tc_mcp_call){.request = *request, .call = call};
-    tc_mcp_dispatch(server, server->call_count - 1);
+    int rc = server->what->elicits ? tc_mcp_elicit(slot, params, &err) : TC_MCP_STARTS;
+    if (rc < 0)
+        fail_call(server, server->call_count - 1, err);
+    else if (rc == TC_MCP_STARTS)
+        tc_mcp_start(server, server->call_count - 1);
+    else if (rc == TC_MCP_ANSWERED)
+        leave(server, server->call_count - 1);
 }
 
 void tc_mcp_cancel(struct tc_mcp_session *session, const json_t *id)
 {
     struct tc_mcp *server = session->server;
-    for (size_t i = 0; i < server->call_count; i++) {
+    for (size_t i = server->call_count;
+         i-- > 0;) { /* backwards: a call that waits leaves the list */
         struct tc_mcp_call *c = &server->calls[i];
         if (c->cancelled || c->request.session != session || (id && !json_equal(c->request.id, id)))
             continue;
         c->cancelled = true; /* a client that cancels expects no response */
         (void)toolcage_call_cancel(c->call);
+        if (c->digest) {
+            tc_mcp_unask(c);
+            tc_mcp_start(server, i); /* ends it */
+        }
     }
 }
 
 void tc_mcp_stop(struct tc_mcp *server)
 {
-    for (size_t i = 0; i < server->call_count; i++)
+    for (size_t i = server->call_count; i-- > 0;) {
         (void)toolcage_call_cancel(server->calls[i].call);
+        if (server->calls[i].digest)
+            tc_mcp_start(server, i); /* ends it */
+    }
 }
 
 static void end_call(struct tc_mcp *server, size_t index, struct toolcage_error *err)
@@ -222,7 +259,8 @@ void tc_mcp_dispatch(struct tc_mcp *server, size_t index)
 void tc_mcp_lost(struct tc_mcp *server)
 {
     for (size_t i = server->call_count; i-- > 0;)
-        tc_mcp_dispatch(server, i);
+        if (!server->calls[i].digest)
+            tc_mcp_dispatch(server, i);
     server->engine =
         toolcage_engine_unref(server->engine); /* running calls hold their own reference */
 }

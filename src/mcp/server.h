@@ -34,6 +34,8 @@ enum {
 struct tc_mcp_session {
     struct tc_mcp *server;
     const char *version; /* agreed by initialize; NULL: not yet, or a stateless client */
+    bool requests;       /* the transport can send requests to the client */
+    bool elicits;        /* and the client asks its user on request */
     /* Sends one complete response, without a newline. `asker` is the one that came with the
      * request; `code` is the error code, or 0. False: it cannot be stored, and the server must
      * stop. */
@@ -54,6 +56,15 @@ struct tc_mcp_call {
     struct tc_mcp_request request;
     struct toolcage_call *call;
     bool cancelled; /* no response is sent */
+    /* The call waits for an approval of this digest, by the answer to this request; NULL: it was
+     * started. */
+    char *digest;
+    unsigned long long asked;
+};
+
+enum {
+    TC_MCP_ASKED_SIZE = 40, /* the id of a request to the client */
+    TC_MCP_OPEN_MAX = 64
 };
 
 /* The state that all sessions share. */
@@ -63,6 +74,12 @@ struct tc_mcp {
     json_t *tools;                  /* in the format of tools/list */
     struct tc_mcp_call *calls;
     size_t call_count;
+    unsigned long long asked; /* requests to clients so far */
+    /* questions to stateless clients that are not answered yet; the oldest is replaced */
+    struct {
+        unsigned long long asked; /* 0: none */
+        char *digest;
+    } open[TC_MCP_OPEN_MAX];
     bool replaced; /* in the last message that tc_mcp_read() returned */
     bool failed;   /* no memory for a response: the client would wait forever */
 };
@@ -104,7 +121,23 @@ void tc_mcp_drop(struct tc_mcp_request *request);
  * `whole` is the result as JSON and loses these texts. NULL: out of memory. */
 json_t *tc_mcp_content(const char *text, json_t *whole);
 
+/* elicit.c: approvals */
+enum tc_mcp_next { TC_MCP_STARTS, TC_MCP_WAITS, TC_MCP_ANSWERED };
+/* If the call needs an approval and the client can ask its user, sends the question. The call
+ * waits for the answer; a stateless client's call is answered by the question, and called again
+ * with the answer. Negative: failure. */
+int tc_mcp_elicit(struct tc_mcp_call *c, const json_t *params, struct toolcage_error **err);
+/* Can a client with these capabilities show a form to its user? */
+bool tc_mcp_can_elicit(const json_t *capabilities);
+/* The client's response to a request; `result` NULL: an error. Starts the call that waits for it.
+ */
+void tc_mcp_answered(struct tc_mcp_session *session, const json_t *id, const json_t *result);
+/* Withdraws the question. */
+void tc_mcp_unask(struct tc_mcp_call *c);
+
 /* server.c: calls */
+/* Starts a call that was added or that waited. It may already have ended on return. */
+void tc_mcp_start(struct tc_mcp *server, size_t index);
 void tc_mcp_call(struct tc_mcp_request *request, const json_t *params);
 /* Cancels the session's call with this id; NULL: all its calls. */
 void tc_mcp_cancel(struct tc_mcp_session *session, const json_t *id);

@@ -14,6 +14,8 @@ static const struct tc_option options[] = {
     TC_OPTION_POLICY,
     TC_OPTION_WORKSPACE,
     {"name", 0, "NAME", NULL, "the server's name for clients (default: toolcage)"},
+    {"elicit", 0, NULL, NULL,
+     "also offer tools of tier HumanApprove: the client asks its user to approve each call"},
     TC_OPTIONS_HTTPD,
     TC_OPTION_HELP,
     {0},
@@ -67,7 +69,8 @@ static int serve_mcp(const struct tc_args *args, const struct tc_found *found,
     const struct tc_mcp_tools what = {.policy = found->policy,
                                       .name = tc_args_value(args, "name"),
                                       .narrow = workspace ? set_workspace : NULL,
-                                      .userdata = (void *)workspace};
+                                      .userdata = (void *)workspace,
+                                      .elicits = tc_args_has(args, "elicit")};
     int rc = tc_mcp_serve(&what, STDIN_FILENO, STDOUT_FILENO, tc_failure_error(failure));
     return tc_failure_of_pipes(failure, rc);
 }
@@ -77,6 +80,9 @@ static int run_mcp(const struct tc_args *args)
     _autofailure_ struct tc_failure failure = {0};
     _autofound_ struct tc_found found = {0};
     int rc = check_name(tc_args_value(args, "name"), &failure);
+    if (!rc && tc_args_has(args, "elicit") && tc_args_has(args, "listen"))
+        rc = tc_failure_set(&failure, TOOLCAGE_EUSAGE, "leave out --elicit, or --listen",
+                            "--elicit works over standard input and output only");
     if (!rc)
         rc = tc_httpd_check(args, &failure);
     if (!rc)

@@ -199,12 +199,21 @@ static int servers_json(const struct toolcage_policy *policy, char **ret,
     return *ret ? 0 : tc_fail_memory(err);
 }
 
-/* Has the tool a command, and do its calls need no approval? The readers of the list cannot ask a
- * person. */
-static bool is_callable(const struct toolcage_policy *policy, const struct tc_spec *tool)
+/* Which tools a list has. */
+enum listed {
+    LISTED_FREE,     /* those with a command whose calls need no approval */
+    LISTED_APPROVED, /* those, too, whose calls run after an approval */
+    LISTED_ALL
+};
+
+static bool is_listed(const struct toolcage_policy *policy, const struct tc_spec *tool,
+                      enum listed which)
 {
     const struct tc_spec *said = tc_policy_given(policy, tool, TC_KEY_TIER);
-    return tool->command.count && !(said && tc_tier_asks(said->tier));
+    bool asks = said && tc_tier_asks(said->tier);
+    bool by_hand = said && tc_streq(said->tier, "ManualOnly");
+    return which == LISTED_ALL ||
+           (tool->command.count && (!asks || (which == LISTED_APPROVED && !by_hand)));
 }
 
 int tc_policy_tools_json(const struct toolcage_policy *policy, const char *format, char **ret,
@@ -213,11 +222,12 @@ int tc_policy_tools_json(const struct toolcage_policy *policy, const char *forma
     static const struct {
         const char *name;
         void (*add)(const struct toolcage_policy *, const struct tc_spec *, struct tc_buf *);
-        bool all; /* include tools that a model cannot call */
-    } formats[] = {{"openai", add_openai, false},
-                   {"anthropic", add_anthropic, false},
-                   {"mcp", add_mcp, false},
-                   {"toolcage", add_toolcage, true}};
+        enum listed which;
+    } formats[] = {{"openai", add_openai, LISTED_FREE},
+                   {"anthropic", add_anthropic, LISTED_FREE},
+                   {"mcp", add_mcp, LISTED_FREE},
+                   {"mcp-approval", add_mcp, LISTED_APPROVED},
+                   {"toolcage", add_toolcage, LISTED_ALL}};
     _autobuf_ struct tc_buf out = TC_BUF_INIT;
     size_t f = 0;
     if (tc_streq(format, "servers"))
@@ -225,13 +235,14 @@ int tc_policy_tools_json(const struct toolcage_policy *policy, const char *forma
     while (f < TC_COUNT(formats) && !tc_streq(formats[f].name, format))
         f++;
     if (f == TC_COUNT(formats))
-        return tc_fail(err,
-                       TC_WHY(TOOLCAGE_EUSAGE, "tools", format,
-                              "the formats are openai, anthropic, mcp, toolcage and servers"),
-                       "there is no format \"%.40s\"", format ? format : "");
+        return tc_fail(
+            err,
+            TC_WHY(TOOLCAGE_EUSAGE, "tools", format,
+                   "the formats are openai, anthropic, mcp, mcp-approval, toolcage and servers"),
+            "there is no format \"%.40s\"", format ? format : "");
     tc_buf_addc(&out, '[');
     for (size_t i = 0; i < policy->tool_count; i++) {
-        if (!formats[f].all && !is_callable(policy, &policy->tools[i]))
+        if (!is_listed(policy, &policy->tools[i], formats[f].which))
             continue;
         tc_buf_adds(&out, out.len > 1 ? "," : "");
         formats[f].add(policy, &policy->tools[i], &out);

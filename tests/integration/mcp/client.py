@@ -10,6 +10,7 @@ scene.under_clients_python()
 import anyio  # noqa: E402
 from mcp.client import Client  # noqa: E402
 from mcp.client.stdio import StdioServerParameters  # noqa: E402
+from mcp.types import ElicitResult  # noqa: E402
 
 
 async def drive(place, policy, mark, mode):
@@ -50,8 +51,37 @@ async def drive(place, policy, mark, mode):
         cli.check(gone, f"{mode}: a cancelled call leaves no process")
 
 
+async def approve(place, mode):
+    """The client's own form of a question; what it is answered decides."""
+    policy = place.write(
+        "home/project/approval.toml",
+        '[tool.say]\ntier = "HumanApprove"\nbackend = "process"\ncommand = ["echo", "said", "{text}"]\narguments.text = { type = "string" }\n',
+    )
+    argv = place.argv("mcp", "--policy", policy, "--elicit")
+    server = StdioServerParameters(command=argv[0], args=argv[1:], cwd=place.project, env=place.environ)
+    for answer in ("yes", "no"):
+        asked = []
+
+        async def elicit(_, params, answer=answer, asked=asked):
+            asked.append(params.message)
+            return ElicitResult(action="accept", content={"answer": answer})
+
+        async with Client(server, mode=mode, elicitation_callback=elicit) as client:
+            result = await client.call_tool("say", {"text": "hello"})
+            cli.check(
+                result.is_error == (answer == "no")
+                and ("said hello" in str(result)) == (answer == "yes")
+                and len(asked) == 1
+                and "hello" in asked[0],
+                f"{mode}: a call that needs an approval is answered {answer}",
+                (asked, result),
+            )
+
+
 place, policy, mark = scene.place_with_policy()
 with place:
+    for mode in ("legacy", "auto"):
+        anyio.run(approve, place, mode)
     for mode in ("legacy", "auto"):
         anyio.run(drive, place, policy, mark, mode)
 cli.finish()
