@@ -284,10 +284,26 @@ const char *tc_commit_root_mode(const struct tc_cage *cage, const struct tc_item
     return rc > 0 ? tc_commit_conflict : rc < 0 ? tc_commit_undone : NULL;
 }
 
+/* Has the host not changed the file since? `now` is its state. The commit is about to take this
+ * name away from it: out of memory, the other names are conflicts. */
+static bool is_base(struct tc_workspace *w, const struct tc_version *base, const struct statx *now)
+{
+    struct tc_version found = tc_workspace_version(now), expected = *base;
+    for (size_t i = 0; i < w->linked_count; i++)
+        if (w->linked[i] == found.inode)
+            expected.ctime = found.ctime;
+    if (!tc_version_same(&expected, &found))
+        return false;
+    uint64_t *inode = now->stx_nlink > 1 ? TC_PUSH(w->linked, w->linked_count) : NULL;
+    if (inode)
+        *inode = found.inode;
+    return true;
+}
+
 /* Is the host's target still the one that was copied? NULL: yes, and *ret is its version; inode 0:
  * there is none. */
-static const char *check_target(const struct tc_workspace *w, const struct tc_copied *entry,
-                                int dir, const char *name, unsigned mode, struct tc_version *ret)
+static const char *check_target(struct tc_workspace *w, const struct tc_copied *entry, int dir,
+                                const char *name, unsigned mode, struct tc_version *ret)
 {
     struct statx st;
     bool replaced = entry && !same_type(&entry->copy, mode);
@@ -301,7 +317,7 @@ static const char *check_target(const struct tc_workspace *w, const struct tc_co
         return tc_commit_conflict; /* the old entry could not be removed */
     if (w->overwrite && !S_ISDIR(ret->mode))
         return NULL;
-    return entry && tc_version_same(&entry->host, ret) ? NULL : tc_commit_conflict;
+    return entry && is_base(w, &entry->host, &st) ? NULL : tc_commit_conflict;
 }
 
 /* Is the exchanged entry the version that was checked? Its ctime is not compared, because the
@@ -368,7 +384,7 @@ static const char *install(const struct made *made, int dir, const struct tc_wal
 static const char *replace_by_copy(const struct tc_cage *cage, const struct tc_item *item,
                                    const struct tc_walk_entry *e, int dir)
 {
-    const struct tc_workspace *w = cage->workspace;
+    struct tc_workspace *w = cage->workspace;
     const struct made made = {dir, w->journal->temporary};
     const struct tc_copied *entry = tc_commit_base(w, item, e->relative);
     const char *name = tc_path_base(e->relative);
@@ -399,7 +415,7 @@ static bool is_there(const struct tc_cage *cage, const struct tc_item *item,
 static const char *replace(const struct tc_cage *cage, const struct tc_item *item,
                            const struct tc_walk_entry *e, int dir)
 {
-    const struct tc_workspace *w = cage->workspace;
+    struct tc_workspace *w = cage->workspace;
     const struct tc_copied *entry = tc_commit_base(w, item, e->relative);
     struct tc_version old;
     const char *problem =
@@ -488,7 +504,7 @@ static bool keeps(const struct tc_cage *cage, const struct tc_copied *entry)
 
 const char *tc_commit_removal(const struct tc_cage *cage, const struct tc_copied *entry)
 {
-    const struct tc_workspace *w = cage->workspace;
+    struct tc_workspace *w = cage->workspace;
     const char *name = tc_path_base(entry->relative);
     bool directory = S_ISDIR(entry->host.mode);
     struct statx st;
@@ -501,7 +517,7 @@ const char *tc_commit_removal(const struct tc_cage *cage, const struct tc_copied
         return errno == ENOENT ? NULL : elsewhere();
     struct tc_version now = tc_workspace_version(&st);
     if (!same_type(&entry->host, now.mode) ||
-        (!directory && !w->overwrite && !tc_version_same(&entry->host, &now)))
+        (!directory && !w->overwrite && !is_base(w, &entry->host, &st)))
         return tc_commit_conflict;
     if (tc_journal_write(w->journal, entry->item, entry->relative) < 0)
         return tc_commit_undone;

@@ -115,6 +115,7 @@ void tc_workspace_done(struct tc_workspace *w)
     free(w->copied);
     free(w->places);
     free(w->moved);
+    free(w->linked);
     tc_session_free(w);
 }
 

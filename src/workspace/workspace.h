@@ -64,6 +64,9 @@ struct tc_workspace {
     size_t place_count;
     struct tc_moved *moved;
     size_t moved_count;
+    /* inodes with several names of which this commit has taken one, which sets their ctime */
+    uint64_t *linked;
+    size_t linked_count;
     struct tc_disk_layer *layers;
     size_t layer_count;
     /* real and monotonic time before the first overlay was opened; no tool may start before file

@@ -108,6 +108,12 @@ WORKS = [
         REPOSITORY + "git worktree add -q tree side\n",
         "cd tree; echo n > n; git add n; git commit -qm n",
     ),
+    (
+        "rm -rf of a file's two names",
+        None,
+        "mkdir d e; echo x > d/a; ln d/a d/b; ln d/a e/c\n",
+        "rm -rf d; echo y > n; mv n e/c",
+    ),
     ("rm -rf of packages", None, PACKAGES, "rm -rf node_modules .venv lib"),
     (
         "mv of directories with dot files",
