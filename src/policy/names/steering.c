@@ -141,10 +141,11 @@ static enum found spared(struct walk w, bool *record)
     return best;
 }
 
-static bool of_packages(const char *name)
+static bool of_packages(struct walk w)
 {
+    struct walk last;
     for (size_t i = 0; tc_steering_packages[i]; i++)
-        if (tc_row_same(tc_steering_packages[i], name))
+        if (find_row(tc_steering_packages[i], w, &last) == WHOLE)
             return true;
     return false;
 }
@@ -170,7 +171,7 @@ static enum tc_steers judge_dots(struct walk w)
             return TC_STEERS_ROOM;
         if (dot && found == NONE && !w.granted && !packages)
             return TC_STEERS_HOST;
-        packages = packages || found == WHOLE || of_packages(w.at);
+        packages = packages || found == WHOLE || of_packages(w);
     }
     return record ? TC_STEERS_RECORD : modules ? TC_STEERS_ROOM : TC_STEERS_NOT;
 }
@@ -302,7 +303,7 @@ bool tc_steers_packaged(const char *context, const char *relative)
     bool packages = false;
     struct walk w = begin_walk(tail(context), relative);
     for (; *w.at && !packages; step(&w))
-        packages = of_packages(w.at);
+        packages = of_packages(w);
     return packages && *w.at;
 }
 

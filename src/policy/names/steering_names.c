@@ -342,6 +342,9 @@ const char *const tc_steering_spared[] = {
     ".eggs",
     ".fingerprint",
     ".cargo-lock",
+    ".global-cache",
+    ".package-cache",
+    ".package-cache-mutate",
     ".rustc_info.json",
     ".package-lock.json",
     ".deps",
@@ -362,4 +365,6 @@ const char *const tc_steering_spared[] = {
     NULL,
 };
 
-const char *const tc_steering_packages[] = {"node_modules", "site-packages", "dist-packages", NULL};
+const char *const tc_steering_packages[] = {"node_modules",  "site-packages",
+                                            "dist-packages", "pkg/mod", /* Go */
+                                            "registry/src",  /* Cargo */ NULL};
