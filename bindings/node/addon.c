@@ -399,7 +399,21 @@ static int give_settings(napi_env env, struct toolcage_call *call, napi_value li
 }
 
 /* What start() is given, by place. */
-enum { ENGINE, POLICY, TOOL, ARGUMENTS, COMMAND, INPUT, SESSION, SETTINGS, OUTPUT, END, GIVEN };
+enum {
+    ENGINE,
+    POLICY,
+    TOOL,
+    ARGUMENTS,
+    COMMAND,
+    INPUT,
+    SESSION,
+    SETTINGS,
+    REQUESTED, /* the values up to here describe the call */
+    ANSWER = REQUESTED,
+    OUTPUT,
+    END,
+    GIVEN
+};
 
 static int prepare(napi_env env, struct toolcage_call *call, napi_value *words, int *ret_fd)
 {
@@ -430,6 +444,38 @@ static struct toolcage_call *new_call(napi_env env, napi_value *words)
     return lose(env, r, &err) < 0 ? NULL : call;
 }
 
+/* [digest], or [null, reason or null] */
+static int give_answer(napi_env env, struct toolcage_call *call, napi_value list)
+{
+    struct toolcage_error *err = NULL;
+    napi_value words[2] = {0};
+    (void)napi_get_element(env, list, 0, &words[0]);
+    (void)napi_get_element(env, list, 1, &words[1]);
+    if (!is_absent(env, words[0]))
+        return give_text(env, call, words[0], toolcage_call_approve);
+    return is_absent(env, words[1]) ? lose(env, toolcage_call_deny(call, NULL, &err), &err)
+                                    : give_text(env, call, words[1], toolcage_call_deny);
+}
+
+/* The request for a person's approval, as JSON; undefined where start() would refuse the call. */
+static napi_value request(napi_env env, napi_callback_info info)
+{
+    napi_value words[REQUESTED] = {0}, value = NULL;
+    char *json = NULL;
+    int fd = -1;
+    if (get_arguments(env, info, words, REQUESTED) < REQUESTED)
+        return misuse(env, "request() takes eight values");
+    struct toolcage_call *call = new_call(env, words);
+    if (call && prepare(env, call, words, &fd) == 0 &&
+        toolcage_call_approval_json(call, &json, NULL) == 0)
+        value = text_of(env, json);
+    toolcage_free(json);
+    toolcage_call_unref(call);
+    if (fd >= 0)
+        (void)close(fd);
+    return value;
+}
+
 /* From here on the loop has it. */
 static int watch(napi_env env, struct call *call, napi_value *words)
 {
@@ -457,16 +503,18 @@ static napi_value start(napi_env env, napi_callback_info info)
     struct toolcage_error *err = NULL;
     int fd = -1;
     if (get_arguments(env, info, words, GIVEN) < GIVEN)
-        return misuse(env, "start() takes ten values");
+        return misuse(env, "start() takes eleven values");
     struct call *call = calloc(1, sizeof(*call));
     if (!call)
         return misuse(env, "out of memory");
     call->env = env;
     call->call = new_call(env, words);
-    bool good = call->call && prepare(env, call->call, words, &fd) == 0 &&
-                lose(env, toolcage_call_set_output_callback(call->call, on_output, call, &err),
-                     &err) == 0 &&
-                watch(env, call, words) == 0;
+    bool good =
+        call->call && prepare(env, call->call, words, &fd) == 0 &&
+        (is_absent(env, words[ANSWER]) || give_answer(env, call->call, words[ANSWER]) == 0) &&
+        lose(env, toolcage_call_set_output_callback(call->call, on_output, call, &err), &err) ==
+            0 &&
+        watch(env, call, words) == 0;
     if (!good) {
         toolcage_call_unref(call->call);
         free(call);
@@ -508,6 +556,7 @@ NAPI_MODULE_INIT()
                      {"loadText", load_text},
                      {"defaultPolicy", default_policy},
                      {"tools", tools},
+                     {"request", request},
                      {"start", start},
                      {"cancel", cancel}};
     for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {

@@ -47,6 +47,11 @@ export interface Call {
   write?: string | readonly string[];
   network?: string | readonly string[];
   env?: Readonly<Record<string, string>>;
+  /**
+   * Asks a person, if the tool's tier needs an approval; for `run()` only. "subject" of the request says what will run. `true` is a yes
+   * to exactly that call, a text is a no with the reason that the model reads, and all else is a no.
+   */
+  approve?: (request: Record<string, any>) => boolean | string | null | undefined | Promise<boolean | string | null | undefined>;
   /** Any other key, as the flags of the command line spell it. */
   options?: ReadonlyArray<readonly [string, string]>;
 }

@@ -117,6 +117,25 @@ function readInput(stdin) {
   return { input: Buffer.from(stdin) };
 }
 
+// The call in the addon's words.
+function describe(engine, call) {
+  if (typeof call.command === "string") throw misuse("a command is an array of words, not one text", '["sh", "-c", text] is a shell');
+  const given = call.arguments;
+  const text = given == null || typeof given === "string" ? given : JSON.stringify(given);
+  const { input = null, source } = readInput(call.stdin);
+  return { source, words: [engine, Policy.held(call.policy), call.tool, text, call.command?.map(String), input, call.session, settings(call)] };
+}
+
+// Only true is a yes: to the request that was shown, not to the call as it may be by then.
+async function askPerson(engine, call) {
+  const text = ask(() => native.request(...describe(engine, call).words));
+  const request = text === undefined ? { needed: false } : JSON.parse(text);
+  if (!request.needed) return null;
+  const answer = await call.approve(request);
+  if (answer === true) return [request.digest];
+  return [null, typeof answer === "string" ? answer : null];
+}
+
 // A tool that reads no further is no error of the host's.
 function openPipe(fd) {
   const socket = new net.Socket({ fd, readable: false, writable: true });
@@ -131,11 +150,8 @@ class Running {
   #ended = false;
   #failure = null;
   stdin = null;
-  constructor(engine, call) {
-    if (typeof call.command === "string") throw misuse("a command is an array of words, not one text", '["sh", "-c", text] is a shell');
-    const given = call.arguments;
-    const text = given == null || typeof given === "string" ? given : JSON.stringify(given);
-    const { input = null, source } = readInput(call.stdin);
+  constructor(engine, call, answer) {
+    const { source, words } = describe(engine, call);
     let resolve, reject;
     this.result = new Promise((...both) => ([resolve, reject] = both));
     const end = (error, said) => {
@@ -150,10 +166,8 @@ class Running {
       this.#pieces.push({ stream, data });
       this.#wake?.();
     };
-    const policy = Policy.held(call.policy);
     let fd;
-    [this.#held, this.id, fd] = ask(() =>
-      native.start(engine, policy, call.tool, text, call.command?.map(String), input, call.session, settings(call), output, end));
+    [this.#held, this.id, fd] = ask(() => native.start(...words, answer, output, end));
     if (fd >= 0) this.stdin = openPipe(fd);
     if (source) this.#feed(source);
   }
@@ -198,9 +212,13 @@ class Engine {
   #closed = false;
   // Its output, as it comes, is kept until it is read: for await (const { stream, data } of running).
   start(call, { signal } = {}) {
+    if (call.approve) throw misuse("only run() can wait for an approval", "await engine.run(call), or a call without `approve`");
+    return this.#start(call, null, signal);
+  }
+  #start(call, answer, signal) {
     if (this.#closed) throw misuse("the engine is closed", "make one engine and keep it as long as there are calls");
     signal?.throwIfAborted();
-    const running = new Running(this.#held, call);
+    const running = new Running(this.#held, call, answer);
     const abort = () => running.cancel();
     const done = () => {
       this.#running.delete(running);
@@ -212,7 +230,9 @@ class Engine {
     return running;
   }
   async run(call, { signal } = {}) {
-    const result = await this.start(call, { signal }).result;
+    if (this.#closed) throw misuse("the engine is closed", "make one engine and keep it as long as there are calls");
+    const answer = call.approve ? await askPerson(this.#held, call) : null;
+    const result = await this.#start(call, answer, signal).result;
     if (result.status === "cancelled") signal?.throwIfAborted();
     return result;
   }

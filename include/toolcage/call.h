@@ -151,10 +151,11 @@ const struct toolcage_result *toolcage_call_result(const struct toolcage_call *c
  *
  * *ret_json is {"needed": false} if the call runs without an approval, else {"needed": true,
  * "digest", "expires_s", "subject": {"version": 1, "tool", "tier", "policy" and "grant" (digests),
- * "backend" (the chosen one), "command", "arguments" (absent without any), "cwd", "files": [{"path"
- * (on the host), "device", "inode", "bytes", "digest"}]}}. The files are those that are executed
- * and those that the arguments name; a missing one has inode 0. Fails where start would refuse the
- * call. The caller frees *ret_json (toolcage_free). */
+ * "backend" (the chosen one), "command", "stdin" (a digest of the bytes, or "pipe"), "session",
+ * "arguments" (these three absent without any), "cwd", "files": [{"path" (on the host), "device",
+ * "inode", "bytes", "digest"}]}}. The files are those that are executed and those that the
+ * arguments or the command line name; a missing one has inode 0. Fails where start would
+ * refuse the call. The caller frees *ret_json (toolcage_free). */
 int toolcage_call_approval_json(struct toolcage_call *call, char **ret_json,
                                 struct toolcage_error **err);
 

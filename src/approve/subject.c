@@ -68,14 +68,14 @@ static int add_file(struct tc_buf *out, const char *path, struct toolcage_error 
     return 0;
 }
 
-static int add_files(struct tc_buf *out, const struct tc_grant *grant,
-                     const struct tc_strv *programs, struct toolcage_error **err)
+static int add_files(struct tc_buf *out, const struct tc_grant *grant, const struct tc_strv *files,
+                     struct toolcage_error **err)
 {
     int r = 0;
     tc_json_key(out, "files");
     tc_buf_addc(out, '[');
-    for (size_t i = 0; r == 0 && i < programs->count; i++)
-        r = add_file(out, programs->items[i], err);
+    for (size_t i = 0; r == 0 && i < files->count; i++)
+        r = add_file(out, files->items[i], err);
     for (size_t i = 0; r == 0 && i < grant->fs_count; i++)
         if (grant->fs[i].argument && grant->fs[i].from)
             r = add_file(out, grant->fs[i].from, err);
@@ -101,9 +101,20 @@ static int add_arguments(struct tc_buf *out, const char *arguments, struct toolc
     return 0;
 }
 
-int tc_subject_write(const struct tc_grant *grant, const char *arguments,
-                     const struct tc_strv *programs, struct tc_buf *ret,
-                     struct toolcage_error **err)
+/* The caller's input; the policy's own is in the grant. A pipe's content is not known. */
+static void add_input(struct tc_buf *out, const struct tc_subject *subject)
+{
+    char digest[TC_DIGEST_SIZE];
+    if (subject->pipe)
+        tc_json_member(out, "stdin", "pipe");
+    else if (subject->input) {
+        tc_digest(subject->input, subject->input_length, digest);
+        tc_json_member(out, "stdin", digest);
+    }
+}
+
+int tc_subject_write(const struct tc_grant *grant, const struct tc_subject *subject,
+                     struct tc_buf *ret, struct toolcage_error **err)
 {
     struct stat st;
     const char *policy = grant->policy ? tc_policy_digest(grant->policy) : NULL;
@@ -114,14 +125,17 @@ int tc_subject_write(const struct tc_grant *grant, const char *arguments,
     tc_json_member(ret, "grant", grant->digest);
     tc_json_member(ret, "backend", grant->backend);
     tc_json_list(ret, "command", &grant->argv);
-    int r = add_arguments(ret, arguments, err);
+    add_input(ret, subject);
+    if (subject->session)
+        tc_json_member(ret, "session", subject->session);
+    int r = add_arguments(ret, subject->arguments, err);
     if (r == 0 && grant->caller_cwd && stat(grant->caller_cwd, &st) == 0) {
         tc_json_key(ret, "cwd");
         add_identity(ret, grant->caller_cwd, &st);
         tc_buf_addc(ret, '}');
     }
     if (r == 0)
-        r = add_files(ret, grant, programs, err);
+        r = add_files(ret, grant, subject->files, err);
     tc_buf_addc(ret, '}');
     return r == 0 && ret->failed ? tc_fail_memory(err) : r;
 }

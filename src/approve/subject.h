@@ -9,13 +9,22 @@
 #include "base/error.h"
 #include "policy/grant.h"
 
-/* Writes the subject as JSON: the tool, digests of policy and grant (which has the command, the
- * input and the chosen backend), the arguments as canonical JSON, the identity of the working
- * directory, and files with a digest of each: those that the arguments name, and `programs`, the
- * host paths of the executed files (links resolved). `arguments` is
- * the text of a JSON object, or NULL. 0, or a negative code: a file cannot be read. */
-int tc_subject_write(const struct tc_grant *grant, const char *arguments,
-                     const struct tc_strv *programs, struct tc_buf *ret,
-                     struct toolcage_error **err);
+/* What the call adds to its grant. */
+struct tc_subject {
+    const char *arguments; /* the text of a JSON object; NULL: none */
+    const char *session;   /* NULL: none */
+    const void *input;     /* bytes for the standard input; NULL: none */
+    size_t input_length;
+    bool pipe;                   /* the standard input is a pipe of the caller */
+    const struct tc_strv *files; /* host paths, without links: the executed files, and those that
+                                    the command line names */
+};
+
+/* Writes the subject as JSON: the tool, digests of policy and grant (which has the command and the
+ * chosen backend), the arguments as canonical JSON, the identity of the working directory, and
+ * files with a digest of each: those of the call, and those that the arguments name. 0, or a
+ * negative code: a file cannot be read. */
+int tc_subject_write(const struct tc_grant *grant, const struct tc_subject *subject,
+                     struct tc_buf *ret, struct toolcage_error **err);
 
 #endif

@@ -4,6 +4,7 @@
  * A call and its approval: the request for a person, the answer, and the check before the call
  * is sent to the helper. */
 #include <string.h>
+#include <sys/stat.h>
 
 #include "approve/subject.h"
 #include "base/jsontext.h"
@@ -23,15 +24,45 @@ static bool find_program(const struct tc_grant *grant, const char *command,
     return path && tc_exec_check_of_grant(grant, NULL, path, ret);
 }
 
+/* The file on the host that the path in the cage shows, if it is a regular file; owned. */
+static char *file_at(const struct tc_grant *grant, const char *path)
+{
+    const struct tc_fs_entry *entry = tc_grant_shows(grant, path);
+    _autofree_ char *host =
+        entry && entry->from ? tc_format("%s%s", entry->from, path + strlen(entry->path)) : NULL;
+    struct stat st;
+    return host && stat(host, &st) == 0 && S_ISREG(st.st_mode) ? TAKE(host) : NULL;
+}
+
+/* Adds the files that the command line names: scripts and other input. */
+static bool add_words(const struct tc_grant *grant, struct tc_strv *files)
+{
+    const char *dirs[3];
+    (void)tc_grant_starts(grant, dirs);
+    for (size_t i = 1; i < grant->argv.count && !grant->image; i++) {
+        _autofree_ char *path = tc_path_absolute(dirs[0], grant->argv.items[i]);
+        _autofree_ char *file = path ? file_at(grant, path) : NULL;
+        if (file && !tc_strv_add(files, file))
+            return false;
+    }
+    return true;
+}
+
 static int write_subject(const struct toolcage_call *call, struct tc_buf *ret,
                          struct toolcage_error **err)
 {
     const struct tc_grant *grant = &call->grant;
     _auto_(tc_exec_check_done) struct tc_exec_check starts = {0};
     const char *command = grant->argv.count && !grant->image ? grant->argv.items[0] : NULL;
-    return !command || find_program(grant, command, &starts)
-               ? tc_subject_write(grant, call->arguments, &starts.files, ret, err)
-               : tc_fail_memory(err);
+    const struct tc_subject subject = {.arguments = call->arguments,
+                                       .session = call->session,
+                                       .input = call->input.bytes,
+                                       .input_length = call->input.length,
+                                       .pipe = call->input.pipe >= 0,
+                                       .files = &starts.files};
+    if ((command && !find_program(grant, command, &starts)) || !add_words(grant, &starts.files))
+        return tc_fail_memory(err);
+    return tc_subject_write(grant, &subject, ret, err);
 }
 
 /* *ret_json: the request, a JSON object; owned by the caller. */

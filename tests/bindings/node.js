@@ -26,6 +26,13 @@ memory = { max = "512MiB", by = "any" }
 command = ["sleep", "60"]
 timeout = "500ms"
 memory = { max = "512MiB", by = "any" }
+
+[tool.deploy]
+tier = "HumanApprove"
+backend = "process"
+command = ["cat", "{file}"]
+arguments.file = { read = ["/var/tmp"] }
+memory = { max = "512MiB", by = "any" }
 `);
 const policy = Policy.default();
 const sh = (line, more) => ({ policy, command: ["sh", "-c", line], ...more });
@@ -47,6 +54,30 @@ async function checkCage(engine, port) {
   result = await engine.run({ policy: checked, tool: "greet", arguments: { name: "$(id)" } });
   check(result.status === "denied" && result.error.code === "arguments" && result.message.includes("name") && result.exitCode === null,
     "a refusal is a sentence", result);
+}
+
+async function checkApproval(engine) {
+  const place = fs.mkdtempSync("/var/tmp/toolcage-node-");
+  const file = path.join(place, "plan");
+  fs.writeFileSync(file, "plan A\n");
+  const call = (approve) => ({ policy: checked, tool: "deploy", arguments: { file }, approve });
+  let result = await engine.run({ policy: checked, tool: "deploy", arguments: { file } });
+  check(result.status === "denied" && result.message.includes("needs a person's approval"), "nobody to ask is a no", result);
+  let asked = [];
+  result = await engine.run(call(async (request) => asked.push(request) && (await new Promise((done) => setTimeout(done, 20, true)))));
+  check(result.ok && result.stdoutText === "plan A\n" && asked.length === 1 && asked[0].subject.arguments.file === file, "a yes, however late, runs the call", [result, asked]);
+  for (const [answer, words] of [[false, "a person refused it"], [undefined, "a person refused it"], ["yes", "refused it: yes"], [1, "a person refused it"]]) {
+    result = await engine.run(call(() => answer));
+    check(result.status === "denied" && result.message.includes(words), `${JSON.stringify(answer)} is no yes`, result);
+  }
+  result = await engine.run(call(() => (fs.writeFileSync(file, "plan B\n"), true)));
+  check(result.status === "denied" && result.message.includes("has changed"), "a file that changed after the request voids the yes", result);
+  check((await raised(() => engine.run(call(() => { throw new RangeError("no"); })))) instanceof RangeError, "an error while asking is no yes");
+  check((await raised(() => engine.start(call(() => true)))).code === "usage", "start() does not ask");
+  asked = [];
+  await engine.run({ policy: checked, tool: "greet", arguments: { name: "you" }, approve: (request) => asked.push(request) });
+  check(!asked.length, "a tool without a tier asks nobody");
+  fs.rmSync(place, { recursive: true });
 }
 
 async function checkErrors(engine) {
@@ -165,6 +196,7 @@ async function main() {
   await new Promise((resolve) => server.once("listening", resolve));
   await checkCage(engine, server.address().port);
   server.close();
+  await checkApproval(engine);
   await checkErrors(engine);
   await checkRunning(engine);
   await checkInput(engine);

@@ -122,6 +122,8 @@ static bool show(const struct consent *c, bool whole)
     bool all = put_arguments(out, tc_json_get(c->subject, "arguments"), whole);
     all = put_list(out, "command", tc_json_get(c->subject, "command"), NULL, whole) && all;
     all = put_list(out, "files", tc_json_get(c->subject, "files"), "path", whole) && all;
+    if (tc_json_get(c->subject, "stdin").at)
+        (void)fputs("  input      standard input, which is not shown here\n", out);
     (void)fprintf(out, "  %-10s ", "backend");
     (void)put_value(out, tc_json_get(c->subject, "backend"), true);
     all = put_grant(out, c->grant, whole) && all;
@@ -167,11 +169,12 @@ int tc_consent_ask(struct toolcage_call *call, struct tc_failure *failure)
 {
     char *json = NULL, *grant = NULL;
     struct consent c = {.call = call, .fd = -1};
-    if (toolcage_call_approval_json(call, &json, NULL)) /* start fails for the same reason */
+    if (!isatty(STDERR_FILENO) ||
+        toolcage_call_approval_json(call, &json, NULL)) /* start fails for the same reason */
         return 0;
     struct tc_slice request = tc_json_of(json);
     int rc = 0;
-    if (tc_json_true(tc_json_get(request, "needed")) && isatty(STDERR_FILENO))
+    if (tc_json_true(tc_json_get(request, "needed")))
         c.fd = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
     c.terminal = c.fd < 0 ? NULL : fdopen(dup(c.fd), "r");
     c.subject = tc_json_get(request, "subject");

@@ -31,6 +31,7 @@ command = ["echo", "by hand"]
 [tool.bare]
 tier = "HumanApprove"
 backend = "process"
+filesystem.readable = ["{0}"]
 [tool.free]
 backend = "process"
 command = ["echo", "free"]
@@ -223,6 +224,34 @@ def changed_file_is_a_no():
             )
 
 
+def script_is_part_of_the_call():
+    with arrange() as place:
+        script = place.write("home/project/script", "echo one\n")
+        for change, code in ((False, 0), (True, 126)):
+            person = Person(place, "exec", "--tool", "bare", "sh", "script")
+            person.wait_for("run this call?")
+            if change:
+                place.write("home/project/script", "echo two\n")
+            shown = script in person.seen
+            person.answer("run this call?", "y")
+            ended = person.end()
+            check(
+                shown and ended == code and "two" not in person.seen,
+                f"a script that the command names is checked, changed: {change}",
+                (shown, ended, person.seen),
+            )
+        person = Person(place, "exec", "--tool", "bare", "--stdin", "pass", "cat")
+        person.answer("run this call?", "n")
+        request = person.past
+        person.answer("why not?", "")
+        code = person.end()
+        check(
+            code == 126 and "standard input, which is not shown" in request,
+            "input from a pipe is mentioned",
+            (code, request),
+        )
+
+
 require_user()
 nobody_at_a_terminal_is_a_no()
 yes_runs_the_call()
@@ -231,4 +260,5 @@ no_is_told_to_the_model()
 hostile_arguments_are_escaped()
 long_arguments_are_shown_before_a_yes()
 changed_file_is_a_no()
+script_is_part_of_the_call()
 finish()

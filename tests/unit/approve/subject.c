@@ -35,9 +35,9 @@ static int remove_place(void **state)
 struct scene {
     struct tc_grant grant;
     struct tc_fs_entry fs[2];
-    struct tc_strv programs;
+    struct tc_strv files;
     char file[64], program[64];
-    const char *arguments;
+    struct tc_subject call;
 };
 
 static void put(const char *path, const char *text)
@@ -49,7 +49,8 @@ static void put(const char *path, const char *text)
 
 static void set_scene(struct scene *s)
 {
-    *s = (struct scene){.arguments = "{\"b\":1,\"a\":\"x\"}"};
+    *s = (struct scene){.call.arguments = "{\"b\":1,\"a\":\"x\"}"};
+    s->call.files = &s->files;
     (void)snprintf(s->file, sizeof(s->file), "%s/file", place);
     (void)snprintf(s->program, sizeof(s->program), "%s/program", place);
     put(s->file, "content");
@@ -64,7 +65,7 @@ static void set_scene(struct scene *s)
     s->grant.backend = (char *)(uintptr_t) "process";
     s->grant.caller_cwd = place;
     (void)snprintf(s->grant.digest, sizeof(s->grant.digest), "sha256:1");
-    assert_true(tc_strv_add(&s->programs, s->program));
+    assert_true(tc_strv_add(&s->files, s->program));
     assert_true(tc_strv_add(&s->grant.argv, "program"));
 }
 
@@ -73,7 +74,7 @@ static char *subject_of(const struct scene *s)
 {
     struct tc_buf out = TC_BUF_INIT;
     struct toolcage_error *err = NULL;
-    int r = tc_subject_write(&s->grant, s->arguments, &s->programs, &out, &err);
+    int r = tc_subject_write(&s->grant, &s->call, &out, &err);
     if (r < 0) {
         assert_string_equal(tc_error_stage(err), "approve");
         tc_error_free(err);
@@ -85,7 +86,7 @@ static char *subject_of(const struct scene *s)
 
 static void done(struct scene *s)
 {
-    tc_strv_done(&s->programs);
+    tc_strv_done(&s->files);
     tc_strv_done(&s->grant.argv);
 }
 
@@ -114,7 +115,7 @@ static void edit_program(struct scene *s)
 
 static void change_arguments(struct scene *s)
 {
-    s->arguments = "{\"b\":2,\"a\":\"x\"}";
+    s->call.arguments = "{\"b\":2,\"a\":\"x\"}";
 }
 
 static void change_grant(struct scene *s)
@@ -127,6 +128,22 @@ static void change_backend(struct scene *s)
     s->grant.backend = (char *)(uintptr_t) "oci";
 }
 
+static void change_input(struct scene *s)
+{
+    s->call.input = "in";
+    s->call.input_length = 2;
+}
+
+static void change_pipe(struct scene *s)
+{
+    s->call.pipe = true;
+}
+
+static void change_session(struct scene *s)
+{
+    s->call.session = "work";
+}
+
 static void change_directory(struct scene *s)
 {
     s->grant.caller_cwd = (char *)(uintptr_t) "/";
@@ -136,7 +153,8 @@ static void every_change_is_another_subject(void **state)
 {
     static void (*const changes[])(struct scene *) = {
         edit_file,        replace_file, remove_file,    edit_program,
-        change_arguments, change_grant, change_backend, change_directory};
+        change_arguments, change_grant, change_backend, change_directory,
+        change_input,     change_pipe,  change_session};
     (void)state;
     for (size_t i = 0; i < TC_COUNT(changes); i++) {
         struct scene s;
@@ -157,10 +175,10 @@ static void equal_arguments_are_one_subject(void **state)
     (void)state;
     set_scene(&s);
     _autofree_ char *first = subject_of(&s);
-    s.arguments = " { \"a\" : \"\\u0078\", \"b\": 1 } ";
+    s.call.arguments = " { \"a\" : \"\\u0078\", \"b\": 1 } ";
     _autofree_ char *second = subject_of(&s);
     assert_string_equal(first, second);
-    s.arguments = "{\"a\":\"x\",\"a\":\"y\"}";
+    s.call.arguments = "{\"a\":\"x\",\"a\":\"y\"}";
     assert_null(subject_of(&s));
     done(&s);
 }
