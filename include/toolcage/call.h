@@ -151,17 +151,22 @@ const struct toolcage_result *toolcage_call_result(const struct toolcage_call *c
  *
  * *ret_json is {"needed": false} if the call runs without an approval, else {"needed": true,
  * "digest", "expires_s", "subject": {"version": 1, "tool", "tier", "policy" and "grant" (digests),
- * "backend" (the chosen one), "command", "stdin" (a digest of the bytes, or "pipe"), "session",
- * "arguments" (these three absent without any), "cwd", "files": [{"path" (on the host), "device",
- * "inode", "bytes", "digest"}]}}. The files are those that are executed and those that the
- * arguments or the command line name; a missing one has inode 0. Fails where start would
- * refuse the call. The caller frees *ret_json (toolcage_free). */
+ * "backend" (the chosen one), "command", "input" or "input_base64" (the bytes of standard input),
+ * "pipe": true (the caller's pipe, whose content is not covered), "arguments" (these absent without
+ * any), "read", "write", "unix_sockets", "files", "cwd": [{"path", "device", "inode", "mode",
+ * "uid", "gid"}], "network": ["host:port"], "secrets" and "environment" (names), "umask"}}. Granted
+ * paths are the tool's, with the host's in "from"; the others are the host's. "files" are the
+ * executed ones, and those that the arguments or elements of "command" name, with "bytes"
+ * and "digest"; a missing one has inode 0. What these files load further is not covered. Fails if a
+ * file cannot be read or all have more than 256 MiB, in a session, and for most reasons for which
+ * start would refuse the call. The caller frees *ret_json (toolcage_free). */
 int toolcage_call_approval_json(struct toolcage_call *call, char **ret_json,
                                 struct toolcage_error **err);
 
 /* A person approves the request with this digest (copied). At start the subject is computed again:
- * if anything in it has changed, or the approval is older than "expires_s", the call is denied. An
- * approval serves one start. TOOLCAGE_EUSAGE: that is no digest, or the call was started. */
+ * if anything in it has changed, or this function was called longer ago than "expires_s", the call
+ * is denied. Equal calls have equal digests: a host passes each person's answer on once, and soon.
+ * TOOLCAGE_EUSAGE: that is no digest, the call was refused, or it was started. */
 int toolcage_call_approve(struct toolcage_call *call, const char *digest,
                           struct toolcage_error **err);
 

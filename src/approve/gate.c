@@ -52,7 +52,7 @@ int tc_approval_take(struct tc_approval *a, const char *digest, struct tc_why *w
     why->hint = "ask a person again, and run the call when it is approved";
     if (a->refusal) {
         why->hint = "do not repeat the call: ask the person what to do instead";
-        *ret_reason = tc_format("a person refused it%s%s", a->refusal[0] ? ": " : "", a->refusal);
+        *ret_reason = tc_format("it was refused%s%s", a->refusal[0] ? ": " : "", a->refusal);
     } else if (age_us < 0 || age_us > TC_APPROVAL_SECONDS * 1000000LL) {
         *ret_reason = strdup("its approval has expired");
     } else if (strcmp(approved, digest) != 0) {

@@ -12,18 +12,19 @@
 /* What the call adds to its grant. */
 struct tc_subject {
     const char *arguments; /* the text of a JSON object; NULL: none */
-    const char *session;   /* NULL: none */
     const void *input;     /* bytes for the standard input; NULL: none */
     size_t input_length;
     bool pipe;                   /* the standard input is a pipe of the caller */
-    const struct tc_strv *files; /* host paths, without links: the executed files, and those that
-                                    the command line names */
+    const char *cwd;             /* the host's directory in which the tool starts; NULL: none */
+    const struct tc_strv *files; /* host paths: the executed files, and those that the command line
+                                    names */
 };
 
-/* Writes the subject as JSON: the tool, digests of policy and grant (which has the command and the
- * chosen backend), the arguments as canonical JSON, the identity of the working directory, and
- * files with a digest of each: those of the call, and those that the arguments name. 0, or a
- * negative code: a file cannot be read. */
+/* Writes the subject as JSON: the tool, digests of policy and grant, the chosen backend, the
+ * command, the input, the arguments as canonical JSON, the granted paths with the identities of
+ * the host's objects, the network, names of secrets and variables, and files with a digest of each:
+ * those of the call, and those that the arguments name. 0, or a negative code: a file cannot be
+ * read, changes meanwhile, or all of them have too many bytes. */
 int tc_subject_write(const struct tc_grant *grant, const struct tc_subject *subject,
                      struct tc_buf *ret, struct toolcage_error **err);
 

@@ -12,57 +12,108 @@
 #include "call/call.h"
 #include "call/exec/exec_check.h"
 
-/* False: out of memory. */
-static bool find_program(const struct tc_grant *grant, const char *command,
-                         struct tc_exec_check *ret)
+/* Adds what starts when this path of the cage is executed or read: the file, and for a program its
+ * interpreter and so on; links are followed as in the cage. False: out of memory. */
+static bool add_path(const struct tc_grant *grant, const char *path, struct tc_strv *files)
 {
-    const char *dirs[3];
-    (void)tc_grant_starts(grant, dirs);
-    if (!strchr(command, '/'))
-        return tc_exec_check_on_path(grant, NULL, command, ret);
-    _autofree_ char *path = tc_path_absolute(dirs[0], command);
-    return path && tc_exec_check_of_grant(grant, NULL, path, ret);
+    _auto_(tc_exec_check_done) struct tc_exec_check starts = {0};
+    bool fine = tc_exec_check_of_grant(grant, NULL, path, &starts);
+    for (size_t i = 0; fine && i < starts.files.count; i++)
+        fine = tc_strv_add(files, starts.files.items[i]);
+    return fine;
 }
 
-/* The file on the host that the path in the cage shows, if it is a regular file; owned. */
-static char *file_at(const struct tc_grant *grant, const char *path)
+static bool is_executable(const char *file)
 {
-    const struct tc_fs_entry *entry = tc_grant_shows(grant, path);
-    _autofree_ char *host =
-        entry && entry->from ? tc_format("%s%s", entry->from, path + strlen(entry->path)) : NULL;
     struct stat st;
-    return host && stat(host, &st) == 0 && S_ISREG(st.st_mode) ? TAKE(host) : NULL;
+    return stat(file, &st) == 0 && S_ISREG(st.st_mode) && st.st_mode & 0111;
 }
 
-/* Adds the files that the command line names: scripts and other input. */
-static bool add_words(const struct tc_grant *grant, struct tc_strv *files)
+/* Adds every file of this name on the cage's PATH, to the first that can be executed. */
+static bool add_from_path(const struct tc_grant *grant, const char *name, struct tc_strv *files)
+{
+    const char *all = tc_strv_value(&grant->env, "PATH");
+    _autofree_ char *copy = strdup(all ? all : "");
+    char *rest = copy;
+    for (char *dir = copy ? strsep(&rest, ":") : NULL; dir; dir = strsep(&rest, ":")) {
+        size_t before = files->count;
+        _autofree_ char *path = dir[0] == '/' ? tc_path_join(dir, name) : NULL;
+        if (path && !add_path(grant, path, files))
+            return false;
+        if (files->count > before && is_executable(files->items[before]))
+            return true;
+    }
+    return copy;
+}
+
+/* Has the word a component ".."? Behind a link it leads elsewhere than the text says. */
+static bool leads_up(const char *word)
+{
+    for (const char *at = word; at; at = strchr(at, '/') ? strchr(at, '/') + 1 : NULL)
+        if (strncmp(at, "..", 2) == 0 && (at[2] == '/' || !at[2]))
+            return true;
+    return false;
+}
+
+/* Adds the files that the command line names. An image's own files are bound by its digest. */
+static int add_command(const struct tc_grant *grant, struct tc_strv *files,
+                       struct toolcage_error **err)
 {
     const char *dirs[3];
     (void)tc_grant_starts(grant, dirs);
-    for (size_t i = 1; i < grant->argv.count && !grant->image; i++) {
-        _autofree_ char *path = tc_path_absolute(dirs[0], grant->argv.items[i]);
-        _autofree_ char *file = path ? file_at(grant, path) : NULL;
-        if (file && !tc_strv_add(files, file))
-            return false;
+    for (size_t i = 0; i < grant->argv.count; i++) {
+        const char *word = grant->argv.items[i];
+        _autofree_ char *path = tc_path_absolute(dirs[0], word);
+        bool searched = i == 0 && !strchr(word, '/');
+        if (leads_up(word))
+            return tc_fail(err,
+                           TC_WHY(TOOLCAGE_EDENIED, "approve", word,
+                                  "write the path without \"..\": an approval covers the file"),
+                           "%s cannot be bound to a file", word);
+        if (!path)
+            return tc_fail_memory(err);
+        bool shown = tc_grant_shows(grant, path) || (i == 0 && !grant->image);
+        bool fine = searched ? grant->image || add_from_path(grant, word, files)
+                             : !shown || add_path(grant, path, files);
+        if (!fine)
+            return tc_fail_memory(err);
     }
-    return true;
+    return 0;
+}
+
+/* The host's directory in which the tool starts; owned. NULL: none, or out of memory. */
+static char *start_of(const struct tc_grant *grant)
+{
+    const char *dirs[3];
+    (void)tc_grant_starts(grant, dirs);
+    const struct tc_fs_entry *entry = tc_grant_shows(grant, dirs[0]);
+    return entry && entry->from ? tc_format("%s%s", entry->from, dirs[0] + strlen(entry->path))
+                                : NULL;
 }
 
 static int write_subject(const struct toolcage_call *call, struct tc_buf *ret,
                          struct toolcage_error **err)
 {
-    const struct tc_grant *grant = &call->grant;
-    _auto_(tc_exec_check_done) struct tc_exec_check starts = {0};
-    const char *command = grant->argv.count && !grant->image ? grant->argv.items[0] : NULL;
+    _auto_(tc_strv_done) struct tc_strv files = {0};
+    _autofree_ char *cwd = start_of(&call->grant);
     const struct tc_subject subject = {.arguments = call->arguments,
-                                       .session = call->session,
                                        .input = call->input.bytes,
                                        .input_length = call->input.length,
                                        .pipe = call->input.pipe >= 0,
-                                       .files = &starts.files};
-    if ((command && !find_program(grant, command, &starts)) || !add_words(grant, &starts.files))
-        return tc_fail_memory(err);
-    return tc_subject_write(grant, &subject, ret, err);
+                                       .cwd = cwd,
+                                       .files = &files};
+    int r = add_command(&call->grant, &files, err);
+    return r < 0 ? r : tc_subject_write(&call->grant, &subject, ret, err);
+}
+
+/* In a session the tool sees the files of earlier calls, which no approval covers. */
+static int fail_session(const struct toolcage_call *call, struct toolcage_error **err)
+{
+    return tc_fail(err,
+                   TC_WHY(TOOLCAGE_EDENIED, "approve", call->tool,
+                          "run the call without a session: an approval covers the host's files, "
+                          "not those that the session keeps"),
+                   "a call that needs a person's approval cannot run in a session");
 }
 
 /* *ret_json: the request, a JSON object; owned by the caller. */
@@ -97,6 +148,8 @@ int tc_call_pass_gate(struct toolcage_call *call, char **ret_json, struct toolca
     struct tc_why why = {.stage = "approve", .subject = call->tool};
     if (!call->grant.approval)
         return 0;
+    if (call->session)
+        return fail_session(call, err);
     int r = write_subject(call, &subject, err);
     if (r < 0)
         return r;
@@ -120,8 +173,14 @@ static int check_open(const struct toolcage_call *call, struct toolcage_error **
 int tc_call_approve(struct toolcage_call *call, const char *digest, struct toolcage_error **err)
 {
     int r = check_open(call, err);
-    if (r < 0 || tc_approval_give(&call->approval, digest))
+    if (r < 0)
         return r;
+    if (call->approval.refusal)
+        return tc_fail(
+            err, TC_WHY(TOOLCAGE_EUSAGE, "approve", call->id, "make a new call, and ask again"),
+            "a person has refused this call");
+    if (tc_approval_give(&call->approval, digest))
+        return 0;
     return tc_fail(err,
                    TC_WHY(TOOLCAGE_EUSAGE, "approve", "digest",
                           "pass the digest of toolcage_call_approval_json()"),

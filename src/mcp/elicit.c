@@ -10,7 +10,13 @@
 #include "mcp/server.h"
 #include "text/utf8.h"
 
-enum { SHOWN_MAX = 4096 }; /* bytes of the arguments; nobody approves what was not shown */
+enum {
+    SHOWN_MAX = 8192, /* bytes of these members together; no call is approved that was not shown */
+    WAITING_MAX = 8,  /* questions at the same time */
+};
+
+static const char *const shown[] = {"arguments", "command", "input",   "input_base64",
+                                    "backend",   "network", "secrets", "environment"};
 
 static bool is_shown(uint32_t point)
 {
@@ -47,6 +53,7 @@ static void put_json(FILE *out, const char *label, const json_t *value)
 /* The question; owned. NULL: out of memory. */
 static char *write_question(const json_t *subject)
 {
+    static const char *const paths[] = {"files", "read", "write", "unix_sockets"};
     char *text = NULL;
     size_t size = 0, i;
     const json_t *file;
@@ -56,11 +63,11 @@ static char *write_question(const json_t *subject)
     (void)fputs("The model wants to run the tool ", out);
     put_escaped(out, json_string_value(json_object_get(subject, "tool")));
     (void)fputs(", which needs your approval.", out);
-    put_json(out, "arguments", json_object_get(subject, "arguments"));
-    put_json(out, "command", json_object_get(subject, "command"));
-    put_json(out, "backend", json_object_get(subject, "backend"));
-    json_array_foreach(json_object_get(subject, "files"), i, file)
-        put_json(out, "file", json_object_get(file, "path"));
+    for (i = 0; i < sizeof(shown) / sizeof(shown[0]); i++)
+        put_json(out, shown[i], json_object_get(subject, shown[i]));
+    for (size_t k = 0; k < sizeof(paths) / sizeof(paths[0]); k++)
+        json_array_foreach(json_object_get(subject, paths[k]), i, file)
+            put_json(out, paths[k], json_object_get(file, "path"));
     if (fclose(out) == 0)
         return text;
     free(text);
@@ -69,10 +76,23 @@ static char *write_question(const json_t *subject)
 
 static bool fits(const json_t *subject)
 {
-    char *text = json_dumps(json_object_get(subject, "arguments"), JSON_COMPACT);
-    bool fits = !text || strlen(text) <= SHOWN_MAX;
-    free(text);
-    return fits;
+    size_t length = 0;
+    for (size_t i = 0; i < sizeof(shown) / sizeof(shown[0]); i++) {
+        const json_t *value = json_object_get(subject, shown[i]);
+        char *text = value ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+        length += text ? strlen(text) : 0;
+        free(text);
+    }
+    return length <= SHOWN_MAX;
+}
+
+/* Too many open questions would keep the other tools from running. */
+static bool is_crowded(const struct tc_mcp *server)
+{
+    size_t waiting = 0;
+    for (size_t i = 0; i < server->call_count; i++)
+        waiting += server->calls[i].digest != NULL;
+    return waiting >= WAITING_MAX;
 }
 
 /* "yes" is a choice of its own, so that a client's button that is pressed by habit approves
@@ -229,9 +249,11 @@ static int ask(struct tc_mcp_call *c, const json_t *subject, const char *digest,
 {
     if (!fits(subject))
         return toolcage_call_deny(c->call,
-                                  "its arguments are too long to be shown to the client's user; "
-                                  "`toolcage call` at a terminal shows all of them",
+                                  "it is too long to be shown to the client's user; `toolcage "
+                                  "call` at a terminal shows all of it",
                                   err);
+    if (is_crowded(c->request.session->server))
+        return toolcage_call_deny(c->call, "8 other calls wait for an approval: wait for one", err);
     return strcmp(c->request.version, TC_MCP_STATELESS) == 0
                ? answer_with_question(c, subject, digest)
                : send_question(c, subject, digest);
@@ -244,8 +266,13 @@ int tc_mcp_elicit(struct tc_mcp_call *c, const json_t *params, struct toolcage_e
         return TC_MCP_STARTS; /* start refuses the call */
     if (json_is_object(json_object_get(params, "inputResponses")))
         return take_late_answer(c, params, err);
-    if (toolcage_call_approval_json(c->call, &text, NULL) < 0)
-        return TC_MCP_STARTS;
+    struct toolcage_error *why = NULL;
+    if (toolcage_call_approval_json(c->call, &text, &why) < 0) {
+        bool ours = strcmp(toolcage_error_stage(why), "approve") == 0;
+        int rc = ours ? toolcage_call_deny(c->call, toolcage_error_message(why), err) : 0;
+        toolcage_error_free(why);
+        return rc; /* start refuses the call */
+    }
     json_t *request = json_loads(text, JSON_ALLOW_NUL, NULL);
     const json_t *subject = json_object_get(request, "subject");
     const char *digest = json_string_value(json_object_get(request, "digest"));

@@ -66,7 +66,7 @@ async function checkApproval(engine) {
   let asked = [];
   result = await engine.run(call(async (request) => asked.push(request) && (await new Promise((done) => setTimeout(done, 20, true)))));
   check(result.ok && result.stdoutText === "plan A\n" && asked.length === 1 && asked[0].subject.arguments.file === file, "a yes, however late, runs the call", [result, asked]);
-  for (const [answer, words] of [[false, "a person refused it"], [undefined, "a person refused it"], ["yes", "refused it: yes"], [1, "a person refused it"]]) {
+  for (const [answer, words] of [[false, "it was refused"], [undefined, "it was refused"], ["yes", "refused: yes"], [1, "it was refused"]]) {
     result = await engine.run(call(() => answer));
     check(result.status === "denied" && result.message.includes(words), `${JSON.stringify(answer)} is no yes`, result);
   }

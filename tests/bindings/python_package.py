@@ -188,10 +188,10 @@ def check_approval(engine):
             (result.message, asked),
         )
         for answer, words in (
-            (False, "a person refused it"),
-            (None, "a person refused it"),
-            (1, "a person refused it"),
-            ("use plan B", "a person refused it: use plan B"),
+            (False, "it was refused"),
+            (None, "it was refused"),
+            (1, "it was refused"),
+            ("use plan B", "it was refused: use plan B"),
             (lambda: bool(pathlib.Path(file).write_text("plan B\n")), "something has changed"),
         ):
             result = deploy(answer)
@@ -434,7 +434,11 @@ def check_questions(engine):
     ):
         error = raised(toolcage.UsageError, ask, *words)
         tap.check(getattr(error, "hint", ""), f"{ask.__name__}{words} is refused with a hint", error)
-    tap.check(engine.sessions(action="end")["sessions"] == [], "sessions can be ended")
+    name = f"python-{os.getpid()}"  # of this test alone
+    engine.run(sh("true", session=name))
+    ended = [row["name"] for row in engine.sessions(name, "end")["sessions"]]
+    left = [row["name"] for row in engine.sessions()["sessions"]]
+    tap.check(ended == [name] and name not in left, "a session can be ended", (ended, left))
 
 
 def check_library(package):

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Before a call that needs a person's approval: asks the user at the terminal. What the model chose
- * is escaped and indented below a label, so that it cannot pass for a question of toolcage. No
- * answer is a no. */
+ * Before a call that needs a person's approval: asks the user at the terminal. Every value is shown
+ * as JSON, in rows that are shorter than a terminal of 80 columns and begin with a bar, so that a
+ * model's text cannot pass for another row or for a question of toolcage. No answer is a no. */
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,12 +13,18 @@
 #include "cli/call/run.h"
 #include "cli/show/json.h"
 #include "cli/show/say.h"
+#include "text/utf8.h"
 
-enum { SHORT = 400 }; /* bytes of a value that are shown without being asked for */
+enum {
+    SHORT = 400, /* bytes of a value, and rows of all values, that are shown without being asked
+                    for */
+    ROWS = 40,
+    COLUMNS = 60, /* of a value */
+};
 
 struct consent {
     struct toolcage_call *call;
-    struct tc_slice subject, grant;
+    struct tc_slice subject;
     char *digest, *tool, *tier;
     int fd;
     FILE *terminal;
@@ -36,79 +41,85 @@ static void done(struct consent *c)
         (void)close(c->fd);
 }
 
-/* True: the value was shown as a whole. */
-static bool put_value(FILE *out, struct tc_slice value, bool whole)
+/* What is shown: all of it (`whole`), or what fits; then `cut` says that something is left out. */
+struct view {
+    FILE *out;
+    bool whole, cut;
+    size_t rows;
+};
+
+/* The most columns that a character can take: escaped as \u{10ffff}, or wide. */
+static size_t columns_of(uint32_t point)
 {
-    _autofree_ char *text = tc_json_line(value);
-    size_t length = text ? strlen(text) : value.length;
-    int most = whole || length <= SHORT ? (int)length : SHORT;
-    (void)fprintf(out, "%.*s", most, text ? text : value.at);
-    if ((size_t)most < length)
-        (void)fprintf(out, "… (%zu more bytes)", length - SHORT);
-    (void)fputc('\n', out);
-    return (size_t)most == length;
+    static const uint32_t rows[][2] = {TC_UNSHOWN, TC_UNSHOWN_FORMS};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        if (point >= rows[i][0] && point <= rows[i][1])
+            return 10;
+    return point < 0x7f ? 1 : 2;
 }
 
-static bool put_list(FILE *out, const char *label, struct tc_slice list, const char *member,
-                     bool whole)
+/* The bytes of the text's first row. */
+static size_t row_of(const char *text, size_t length)
 {
-    struct tc_scan_each each = tc_scan_walk(list);
-    bool all = true;
+    size_t at = 0, columns = 0;
+    uint32_t point;
+    while (at < length) {
+        size_t n = tc_utf8_decode(text + at, length - at, &point);
+        columns += n ? columns_of(point) : 4;
+        if (columns > COLUMNS)
+            break;
+        at += n ? n : 1;
+    }
+    return at;
+}
+
+static void put_value(struct view *v, const char *label, struct tc_slice value)
+{
+    const char *at = value.at;
+    size_t left = value.length, most = v->whole || left <= SHORT ? left : SHORT, shown = 0;
+    while (shown < most && (v->whole || v->rows < ROWS)) {
+        size_t n = row_of(at + shown, most - shown);
+        (void)fprintf(v->out, "  %-10s | %.*s\n", label, (int)n, at + shown);
+        label = "";
+        shown += n;
+        v->rows++;
+    }
+    if (shown < left) {
+        (void)fprintf(v->out, "  %-10s … %zu more bytes\n", label, left - shown);
+        v->cut = true;
+    }
+}
+
+static void put_member(struct view *v, const char *label, const char *key, const struct consent *c)
+{
+    struct tc_slice value = tc_json_get(c->subject, key);
+    if (value.at)
+        put_value(v, label, value);
+}
+
+/* Each element, or a member of each. */
+static void put_list(struct view *v, const char *label, const char *key, const char *member,
+                     const struct consent *c)
+{
+    struct tc_scan_each each = tc_scan_walk(tc_json_get(c->subject, key));
     while (tc_scan_next(&each)) {
-        (void)fprintf(out, "  %-10s ", label);
-        all = put_value(out, member ? tc_json_get(each.value, member) : each.value, whole) && all;
+        put_value(v, label, member ? tc_json_get(each.value, member) : each.value);
         label = "";
     }
-    return all;
 }
 
-static bool put_arguments(FILE *out, struct tc_slice arguments, bool whole)
+/* Each granted path, with the host's path if that is another one. */
+static void put_paths(struct view *v, const char *label, const struct consent *c)
 {
-    struct tc_scan_each each = tc_scan_walk(arguments);
-    const char *label = "arguments";
-    bool all = true;
+    struct tc_scan_each each = tc_scan_walk(tc_json_get(c->subject, label));
     while (tc_scan_next(&each)) {
-        _autofree_ char *name = tc_json_line(each.key);
-        (void)fprintf(out, "  %-10s %s: ", label, name ? name : "?");
-        all = put_value(out, each.value, whole) && all;
+        struct tc_slice path = tc_json_get(each.value, "path");
+        struct tc_slice from = tc_json_get(each.value, "from");
+        put_value(v, label, path);
+        if (from.length != path.length || memcmp(from.at, path.at, from.length) != 0)
+            put_value(v, "  from", from);
         label = "";
     }
-    return all;
-}
-
-static bool put_network(FILE *out, struct tc_slice grant, bool whole)
-{
-    struct tc_scan_each each = tc_scan_walk(tc_json_get(grant, "network"));
-    const char *label = "network";
-    bool all = true;
-    while (tc_scan_next(&each)) {
-        (void)fprintf(out, "  %-10s port %" PRId64 " of ", label,
-                      tc_json_int(tc_json_get(each.value, "port"), 0));
-        all = put_value(out, tc_json_get(each.value, "host"), whole) && all;
-        label = "";
-    }
-    return all;
-}
-
-/* What the operator's policy gives the call. */
-static bool put_grant(FILE *out, struct tc_slice grant, bool whole)
-{
-    static const char *const accesses[] = {"read", "write"};
-    bool all = true;
-    for (size_t i = 0; i < sizeof(accesses) / sizeof(accesses[0]); i++) {
-        struct tc_scan_each each = tc_scan_walk(tc_json_get(grant, "filesystem"));
-        const char *label = accesses[i];
-        while (tc_scan_next(&each)) {
-            _autofree_ char *access = tc_json_text(tc_json_get(each.value, "access"));
-            if (!access || strcmp(access, accesses[i]) != 0)
-                continue;
-            (void)fprintf(out, "  %-10s ", label);
-            all = put_value(out, tc_json_get(each.value, "path"), whole) && all;
-            label = "";
-        }
-    }
-    all = put_network(out, grant, whole) && all;
-    return put_list(out, "secrets", tc_json_get(grant, "secrets"), "name", whole) && all;
 }
 
 /* Shows the request; `whole`: all of it. Is something left out? */
@@ -116,21 +127,28 @@ static bool show(const struct consent *c, bool whole)
 {
     char *text = NULL;
     size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    if (!out)
+    struct view v = {.out = open_memstream(&text, &size), .whole = whole};
+    if (!v.out)
         return true;
-    bool all = put_arguments(out, tc_json_get(c->subject, "arguments"), whole);
-    all = put_list(out, "command", tc_json_get(c->subject, "command"), NULL, whole) && all;
-    all = put_list(out, "files", tc_json_get(c->subject, "files"), "path", whole) && all;
-    if (tc_json_get(c->subject, "stdin").at)
-        (void)fputs("  input      standard input, which is not shown here\n", out);
-    (void)fprintf(out, "  %-10s ", "backend");
-    (void)put_value(out, tc_json_get(c->subject, "backend"), true);
-    all = put_grant(out, c->grant, whole) && all;
-    if (!fclose(out))
-        tc_cli_stderr_painted(TC_PAINT_ROWS, text);
+    put_member(&v, "arguments", "arguments", c);
+    put_member(&v, "command", "command", c);
+    put_member(&v, "input", "input", c);
+    put_member(&v, "input", "input_base64", c);
+    if (tc_json_get(c->subject, "pipe").at)
+        (void)fputs("  input      standard input, which is not shown here\n", v.out);
+    put_list(&v, "files", "files", "path", c);
+    put_list(&v, "directory", "cwd", "path", c);
+    put_member(&v, "backend", "backend", c);
+    put_paths(&v, "read", c);
+    put_paths(&v, "write", c);
+    put_list(&v, "sockets", "unix_sockets", "path", c);
+    put_list(&v, "network", "network", NULL, c);
+    put_list(&v, "secrets", "secrets", NULL, c);
+    put_member(&v, "variables", "environment", c);
+    if (!fclose(v.out))
+        tc_cli_stderr_painted(TC_PAINT_NOTHING, text);
     free(text);
-    return !all;
+    return v.cut;
 }
 
 static int refuse(const struct consent *c, struct tc_failure *failure)
@@ -167,11 +185,16 @@ static int ask(const struct consent *c, struct tc_failure *failure)
 
 int tc_consent_ask(struct toolcage_call *call, struct tc_failure *failure)
 {
-    char *json = NULL, *grant = NULL;
+    _autoerror_ struct toolcage_error *err = NULL;
+    char *json = NULL;
     struct consent c = {.call = call, .fd = -1};
-    if (!isatty(STDERR_FILENO) ||
-        toolcage_call_approval_json(call, &json, NULL)) /* start fails for the same reason */
+    if (!isatty(STDERR_FILENO))
         return 0;
+    if (toolcage_call_approval_json(call, &json, &err)) /* else start fails for the same reason */
+        return strcmp(toolcage_error_stage(err), "approve") == 0
+                   ? toolcage_call_deny(call, toolcage_error_message(err),
+                                        tc_failure_error(failure))
+                   : 0;
     struct tc_slice request = tc_json_of(json);
     int rc = 0;
     if (tc_json_true(tc_json_get(request, "needed")))
@@ -180,14 +203,12 @@ int tc_consent_ask(struct toolcage_call *call, struct tc_failure *failure)
     c.subject = tc_json_get(request, "subject");
     c.digest = tc_json_text(tc_json_get(request, "digest"));
     c.tool = tc_json_line(tc_json_get(c.subject, "tool"));
+    if (!c.tool)
+        c.tool = strdup("(a bare command)");
     c.tier = tc_json_line(tc_json_get(c.subject, "tier"));
-    if (c.terminal && c.digest && c.tool && c.tier) {
-        rc = toolcage_call_explain_json(call, NULL, &grant, tc_failure_error(failure)) ? -1 : 0;
-        c.grant = tc_json_of(grant);
-        rc = rc ? rc : ask(&c, failure);
-    }
+    if (c.terminal && c.digest && c.tool && c.tier)
+        rc = ask(&c, failure);
     done(&c);
-    toolcage_free(grant);
     toolcage_free(json);
     return rc;
 }

@@ -28,7 +28,6 @@ enum { INPUT_SIZE = 1 << 16 };
 
 struct run {
     struct toolcage_call *call;
-    const char *tool; /* NULL: a bare command, which needs no approval */
     sigset_t outside; /* the signal mask that ppoll() restores */
     int sink;         /* the call's standard input, or -1 */
     bool source_open, terminal;
@@ -296,7 +295,7 @@ static int run_call(struct run *run, bool input, bool json, struct tc_failure *f
     struct toolcage_error **err = tc_failure_error(failure);
     if (!json && toolcage_call_set_output_callback(run->call, on_output, run, err))
         return -1;
-    if (run->tool && tc_consent_ask(run->call, failure))
+    if (tc_consent_ask(run->call, failure))
         return -1;
     catch_signals(run);
     if (toolcage_call_start(run->call, err))
@@ -347,8 +346,7 @@ int tc_run_silent(struct toolcage_call *call, struct tc_failure *failure)
 
 int tc_run(struct tc_setup *setup, const struct tc_args *args, const char *tool, bool input)
 {
-    struct run run = {
-        .call = setup->call, .sink = -1, .aside = setup->aside, .job = setup->job, .tool = tool};
+    struct run run = {.call = setup->call, .sink = -1, .aside = setup->aside, .job = setup->job};
     for (int stream = STDOUT_FILENO; stream <= STDERR_FILENO; stream++)
         run.shown[stream] = isatty(stream);
     run.mark.plain = !tc_cli_draws(run.shown[STDERR_FILENO] ? STDERR_FILENO : STDOUT_FILENO);

@@ -127,7 +127,7 @@ def request_shows_command_and_grant():
             "cat",
             "process",
             f"{place.project}/out",
-            "port 8443 of example.org",
+            "example.org:8443",
         ]
         missing = [word for word in wanted if word not in person.past]
         check(
@@ -145,7 +145,7 @@ def no_is_told_to_the_model():
         check(
             code == 126
             and result["status"] == "denied"
-            and "a person refused it: not on a Sunday" in result["message"]
+            and "it was refused: not on a Sunday" in result["message"]
             and "do not repeat the call" in result["error"]["hint"],
             "no is a denial with the reason",
             (code, person.seen),
@@ -170,6 +170,18 @@ def hostile_arguments_are_escaped():
         code = person.end()
         raw = [c for c in "\x1b\x07\u202e" if c in person.past]
         lines = person.past.replace("\r", "").split("\n")
+        # no-break spaces make one long word, which a terminal would break where its author wants
+        wall = Person(
+            place, "call", "say", json.dumps({"text": "\u00a0".join(["x" * 70, "  backend    gvisor"] * 2)})
+        )
+        wall.answer("run this call? y: yes, n: no", "x")
+        wall.end()
+        rows = [line for line in wall.past.replace("\r", "").split("\n") if "gvisor" in line or "xxx" in line]
+        check(
+            rows and all(row[13:15] == "| " and len(row) < 80 for row in rows),
+            "every row of an argument has a bar and fits a terminal",
+            rows,
+        )
         check(
             code == 126
             and not raw
@@ -186,7 +198,7 @@ def long_arguments_are_shown_before_a_yes():
         first = person.answer("v: view all of it first", "y")
         hidden = "rm -rf" not in person.past
         second = person.answer("run this call? y: yes, n: no", "y")
-        shown = "rm -rf /" in person.past.replace("\r\n", "").replace("             ", "")
+        shown = "rm -rf /" in person.past.replace("\r\n             | ", "")
         code = person.end()
         check(
             first and hidden and second and shown and code == 0,
@@ -252,6 +264,53 @@ def script_is_part_of_the_call():
         )
 
 
+def other_files_are_not_run():
+    """What is shown is what the cage would start: behind links, on PATH, and in no session."""
+    with arrange() as place:
+        place.write("home/project/sub/dir/s", "")
+        place.write("home/project/sub/s.sh", "echo EVIL\n")
+        place.write("home/project/s.sh", "echo good\n")
+        os.symlink("sub/dir", os.path.join(place.project, "lnk"))
+        person = Person(place, "exec", "--tool", "bare", "sh", "lnk/../s.sh")
+        code = person.end()
+        check(
+            code == 126 and "cannot be bound to a file" in person.seen and "EVIL" not in person.seen,
+            "a path that leads up is refused",
+            (code, person.seen),
+        )
+        os.symlink("sub/s.sh", os.path.join(place.project, "link.sh"))
+        person = Person(place, "exec", "--tool", "bare", "sh", "link.sh")
+        person.wait_for("run this call?")
+        place.write("home/project/sub/s.sh", "echo WORSE\n")
+        person.answer("run this call?", "y")
+        code = person.end()
+        check(
+            code == 126 and "sub/s.sh" in person.past and "WORSE" not in person.seen,
+            "the target of a link is checked",
+            (code, person.past, person.seen),
+        )
+        for name in ("a", "b"):
+            os.chmod(place.write(f"home/project/{name}/foo", f"#!/bin/sh\necho {name}\n"), 0o755)
+        path = ":".join(os.path.join(place.project, name) for name in ("a", "b")) + ":/usr/bin:/bin"
+        person = Person(place, "exec", "--tool", "bare", "--env", f"PATH={path}", "foo")
+        person.wait_for("run this call?")
+        os.chmod(os.path.join(place.project, "a/foo"), 0o644)
+        person.answer("run this call?", "y")
+        code = person.end()
+        check(
+            code == 126 and "\nb" not in person.seen,
+            "a program that loses its mode is not another one",
+            (code, person.past, person.seen),
+        )
+        person = Person(place, "exec", "--tool", "bare", "--session", "s", "echo", "x")
+        code = person.end()
+        check(
+            code == 126 and "cannot run in a session" in person.seen,
+            "a session is refused",
+            (code, person.seen),
+        )
+
+
 require_user()
 nobody_at_a_terminal_is_a_no()
 yes_runs_the_call()
@@ -261,4 +320,5 @@ hostile_arguments_are_escaped()
 long_arguments_are_shown_before_a_yes()
 changed_file_is_a_no()
 script_is_part_of_the_call()
+other_files_are_not_run()
 finish()

@@ -63,7 +63,7 @@ static void set_scene(struct scene *s)
     s->grant.tool = (char *)(uintptr_t) "deploy";
     s->grant.tier = (char *)(uintptr_t) "HumanApprove";
     s->grant.backend = (char *)(uintptr_t) "process";
-    s->grant.caller_cwd = place;
+    s->call.cwd = place;
     (void)snprintf(s->grant.digest, sizeof(s->grant.digest), "sha256:1");
     assert_true(tc_strv_add(&s->files, s->program));
     assert_true(tc_strv_add(&s->grant.argv, "program"));
@@ -139,22 +139,32 @@ static void change_pipe(struct scene *s)
     s->call.pipe = true;
 }
 
-static void change_session(struct scene *s)
+static void change_mode(struct scene *s)
 {
-    s->call.session = "work";
+    assert_int_equal(chmod(s->program, 0600), 0);
+}
+
+static void change_umask(struct scene *s)
+{
+    s->grant.umask = 077;
+}
+
+static void replace_directory(struct scene *s)
+{
+    s->fs[1].from = (char *)(uintptr_t) "/";
 }
 
 static void change_directory(struct scene *s)
 {
-    s->grant.caller_cwd = (char *)(uintptr_t) "/";
+    s->call.cwd = "/";
 }
 
 static void every_change_is_another_subject(void **state)
 {
     static void (*const changes[])(struct scene *) = {
-        edit_file,        replace_file, remove_file,    edit_program,
-        change_arguments, change_grant, change_backend, change_directory,
-        change_input,     change_pipe,  change_session};
+        edit_file,    replace_file,   remove_file,      edit_program, change_arguments,
+        change_grant, change_backend, change_directory, change_input, change_pipe,
+        change_mode,  change_umask,   replace_directory};
     (void)state;
     for (size_t i = 0; i < TC_COUNT(changes); i++) {
         struct scene s;
@@ -193,12 +203,22 @@ static void file_is_bound_by_its_content(void **state)
     assert_non_null(strstr(text,
                            "\"bytes\":7,\"digest\":\"sha256:"
                            "ed7002b439e9ac845f22357d822bac1444730fbdb6016d3ec9432297b9ec9f73"));
-    /* only what the arguments name, and what is executed */
-    assert_null(strstr(text, "\"path\":\"/tmp\""));
+    assert_non_null(strstr(text, "\"read\":[{"));
     if (geteuid() != 0) {
         assert_int_equal(chmod(s.file, 0), 0);
         assert_null(subject_of(&s));
     }
+    done(&s);
+}
+
+/* A tool may have made it: nobody waits for a file of any size. */
+static void large_files_are_refused(void **state)
+{
+    struct scene s;
+    (void)state;
+    set_scene(&s);
+    assert_int_equal(truncate(s.file, (off_t)1 << 40), 0);
+    assert_null(subject_of(&s));
     done(&s);
 }
 
@@ -208,6 +228,7 @@ int main(void)
         cmocka_unit_test(every_change_is_another_subject),
         cmocka_unit_test(equal_arguments_are_one_subject),
         cmocka_unit_test(file_is_bound_by_its_content),
+        cmocka_unit_test(large_files_are_refused),
     };
     return cmocka_run_group_tests(tests, make_place, remove_place);
 }
