@@ -143,8 +143,11 @@ static int fail_approval(const struct toolcage_policy *policy, const struct tc_g
     struct tc_why why = {.code = TOOLCAGE_EDENIED,
                          .stage = "approve",
                          .subject = grant->tool,
-                         .hint = "run `toolcage call` at a terminal, which asks; or give the tool "
-                                 "a tier without approval"};
+                         .hint =
+                             grant->tool && tc_startswith(grant->tool, "server.")
+                                 ? "give it a tier without approval: servers cannot be approved yet"
+                                 : "run it at a terminal, where toolcage asks; or give the tool "
+                                   "a tier without approval"};
     place(policy, grant, keys, TC_COUNT(keys), &why);
     if (tc_streq(grant->tier, "ManualOnly"))
         return tc_fail(err, &why, "tool %s is started by a person only (tier ManualOnly)",
