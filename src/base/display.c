@@ -8,21 +8,10 @@
 #include "base/strv.h"
 #include "text/utf8.h"
 
-static bool harmful(uint32_t point)
-{
-    static const struct {
-        uint32_t first, last;
-    } ranges[] = {TC_UNSHOWN, TC_UNSHOWN_FORMS};
-    for (size_t i = 0; i < TC_COUNT(ranges); i++)
-        if (point >= ranges[i].first && point <= ranges[i].last)
-            return true;
-    return false;
-}
-
 size_t tc_harmful(const char *at, uint32_t *ret_point)
 {
     size_t n = tc_utf8_decode(at, strnlen(at, 4), ret_point);
-    return n && harmful(*ret_point) ? n : 0;
+    return n && tc_utf8_unshown(*ret_point) ? n : 0;
 }
 
 void tc_buf_add_display(struct tc_buf *buf, const char *text)
@@ -30,7 +19,7 @@ void tc_buf_add_display(struct tc_buf *buf, const char *text)
     while (*text) {
         uint32_t point = 0;
         size_t n = tc_utf8_decode(text, strnlen(text, 4), &point);
-        if (n && !harmful(point))
+        if (n && !tc_utf8_unshown(point))
             tc_buf_add(buf, text, n);
         else if (n > 1)
             tc_buf_addf(buf, "\\u{%x}", point);

@@ -18,21 +18,12 @@ enum {
 static const char *const shown[] = {"arguments", "command", "input",   "input_base64",
                                     "backend",   "network", "secrets", "environment"};
 
-static bool is_shown(uint32_t point)
-{
-    static const uint32_t rows[][2] = {TC_UNSHOWN, TC_UNSHOWN_FORMS};
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-        if (point >= rows[i][0] && point <= rows[i][1])
-            return false;
-    return true;
-}
-
 static void put_escaped(FILE *out, const char *text)
 {
     uint32_t point;
     for (size_t left = strlen(text), n; left; text += n, left -= n) {
         n = tc_utf8_decode(text, left, &point);
-        if (n && is_shown(point))
+        if (n && !tc_utf8_unshown(point))
             (void)fwrite(text, 1, n, out);
         else
             (void)fprintf(out, "\\u{%x}", n ? point : (unsigned char)*text);

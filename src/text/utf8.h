@@ -72,4 +72,16 @@ static inline size_t tc_utf8_decode(const char *text, size_t left, uint32_t *ret
 #define TC_UNSHOWN_FORMS {0x180b, 0x180d}, {0x180f, 0x180f}, {0xfe00, 0xfe0f}
 /* clang-format on */
 
+/* Is the character in one of both tables? */
+static inline bool tc_utf8_unshown(uint32_t point)
+{
+    static const struct {
+        uint32_t first, last;
+    } rows[] = {TC_UNSHOWN, TC_UNSHOWN_FORMS};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        if (point >= rows[i].first && point <= rows[i].last)
+            return true;
+    return false;
+}
+
 #endif

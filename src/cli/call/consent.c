@@ -51,11 +51,7 @@ struct view {
 /* The most columns that a character can take: escaped as \u{10ffff}, or wide. */
 static size_t columns_of(uint32_t point)
 {
-    static const uint32_t rows[][2] = {TC_UNSHOWN, TC_UNSHOWN_FORMS};
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-        if (point >= rows[i][0] && point <= rows[i][1])
-            return 10;
-    return point < 0x7f ? 1 : 2;
+    return tc_utf8_unshown(point) ? 10 : point < 0x7f ? 1 : 2;
 }
 
 /* The bytes of the text's first row. */
