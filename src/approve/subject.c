@@ -211,7 +211,7 @@ static void add_grant(struct tc_buf *out, const struct tc_grant *grant)
     tc_buf_addc(out, '[');
     for (size_t i = 0; i < grant->net_count; i++) {
         _autofree_ char *endpoint =
-            tc_format("%s:%u", grant->net[i].host, (unsigned)(grant->net[i].port & 0xffff));
+            tc_format("%s:%u", grant->net[i].host, (unsigned)(grant->net[i].port & TC_PORT_NUMBER));
         add_string(out, endpoint ? endpoint : "", endpoint ? strlen(endpoint) : 0);
         out->failed = out->failed || !endpoint;
     }

@@ -11,6 +11,7 @@
 #include "base/path.h"
 #include "call/call.h"
 #include "call/exec/exec_check.h"
+#include "policy/pathrule.h"
 
 /* Adds what starts when this path of the cage is executed or read: the file, and for a program its
  * interpreter and so on; links are followed as in the cage. False: out of memory. */
@@ -87,8 +88,7 @@ static char *start_of(const struct tc_grant *grant)
     const char *dirs[3];
     (void)tc_grant_starts(grant, dirs);
     const struct tc_fs_entry *entry = tc_grant_shows(grant, dirs[0]);
-    return entry && entry->from ? tc_format("%s%s", entry->from, dirs[0] + strlen(entry->path))
-                                : NULL;
+    return entry && entry->from ? tc_path_move(entry->path, entry->from, dirs[0]) : NULL;
 }
 
 static int write_subject(const struct toolcage_call *call, struct tc_buf *ret,
@@ -161,18 +161,9 @@ int tc_call_pass_gate(struct toolcage_call *call, char **ret_json, struct toolca
                : 0;
 }
 
-static int check_open(const struct toolcage_call *call, struct toolcage_error **err)
-{
-    return call->state == TC_CALL_NEW ? 0
-                                      : tc_fail(err,
-                                                TC_WHY(TOOLCAGE_EUSAGE, "approve", call->id,
-                                                       "answer before toolcage_call_start()"),
-                                                "the call was started already");
-}
-
 int tc_call_approve(struct toolcage_call *call, const char *digest, struct toolcage_error **err)
 {
-    int r = check_open(call, err);
+    int r = tc_call_check_new(call, "approve", err);
     if (r < 0)
         return r;
     if (call->approval.refusal)
@@ -189,6 +180,6 @@ int tc_call_approve(struct toolcage_call *call, const char *digest, struct toolc
 
 int tc_call_deny(struct toolcage_call *call, const char *reason, struct toolcage_error **err)
 {
-    int r = check_open(call, err);
+    int r = tc_call_check_new(call, "approve", err);
     return r < 0 || tc_approval_refuse(&call->approval, reason) ? r : tc_fail_memory(err);
 }

@@ -30,16 +30,20 @@ static int fail_system(struct toolcage_error **err, const char *what)
         "cannot create the call: %s failed", what);
 }
 
-/* Every setter begins with this check: a call that was started cannot be changed. */
-static int check_new(const struct toolcage_call *call, struct toolcage_error **err)
+int tc_call_check_new(const struct toolcage_call *call, const char *stage,
+                      struct toolcage_error **err)
 {
     int r = tc_engine_check(call->engine, err);
-    if (r < 0)
+    if (r < 0 || call->state == TC_CALL_NEW)
         return r;
-    if (call->state == TC_CALL_NEW)
-        return 0;
-    return fail_usage(err, call->id, "make a new call: each runs once",
-                      "the call was started already");
+    return tc_fail(err, TC_WHY(TOOLCAGE_EUSAGE, stage, call->id, "make a new call: each runs once"),
+                   "the call was started already");
+}
+
+/* Every setter begins with this check. */
+static int check_new(const struct toolcage_call *call, struct toolcage_error **err)
+{
+    return tc_call_check_new(call, "call", err);
 }
 
 static int fail_name(const struct toolcage_policy *policy, const char *tool,

@@ -83,6 +83,9 @@ int tc_call_set_terminal(struct toolcage_call *call, int rows, int columns,
 int tc_call_resize(struct toolcage_call *call, int rows, int columns, struct toolcage_error **err);
 int tc_call_set_output(struct toolcage_call *call, toolcage_output_fn fn, void *userdata,
                        struct toolcage_error **err);
+/* A call that was started can be neither changed nor started again: 0, or TOOLCAGE_EUSAGE. */
+int tc_call_check_new(const struct toolcage_call *call, const char *stage,
+                      struct toolcage_error **err);
 int tc_call_cancel(struct toolcage_call *call);
 int tc_call_fd(const struct toolcage_call *call);
 

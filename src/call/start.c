@@ -392,16 +392,6 @@ static int refuse_call(struct toolcage_call *call, struct toolcage_error *why, i
     return tc_call_finish(call, &none, why, err);
 }
 
-static int check_new(const struct toolcage_call *call, struct toolcage_error **err)
-{
-    int r = tc_engine_check(call->engine, err);
-    return r < 0 || call->state == TC_CALL_NEW ? r
-                                               : tc_fail(err,
-                                                         TC_WHY(TOOLCAGE_EUSAGE, "start", call->id,
-                                                                "make a new call: each runs once"),
-                                                         "the call was started already");
-}
-
 /* Nothing was sent: the call can be started again. */
 static void forget_start(struct toolcage_call *call)
 {
@@ -415,7 +405,7 @@ static void forget_start(struct toolcage_call *call)
 
 int tc_call_approval(struct toolcage_call *call, char **ret_json, struct toolcage_error **err)
 {
-    int r = check_new(call, err);
+    int r = tc_call_check_new(call, "start", err);
     if (r < 0)
         return r;
     r = go(call, ret_json, err);
@@ -428,7 +418,7 @@ int tc_call_approval(struct toolcage_call *call, char **ret_json, struct toolcag
 
 int tc_call_start(struct toolcage_call *call, struct toolcage_error **err)
 {
-    int r = check_new(call, err);
+    int r = tc_call_check_new(call, "start", err);
     if (r < 0)
         return r;
     struct toolcage_error *why = NULL;
