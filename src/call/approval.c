@@ -156,9 +156,10 @@ int tc_call_pass_gate(struct toolcage_call *call, char **ret_json, struct toolca
     tc_digest(subject.data, subject.len, digest);
     if (ret_json)
         return write_request(subject.data, digest, ret_json, err);
-    return tc_approval_take(&call->approval, digest, &why, &reason) < 0
-               ? fail_gate(call, &why, reason, err)
-               : 0;
+    if (tc_approval_take(&call->approval, digest, &why, &reason) < 0)
+        return fail_gate(call, &why, reason, err);
+    memcpy(call->approved, digest, sizeof(call->approved));
+    return 0;
 }
 
 int tc_call_approve(struct toolcage_call *call, const char *digest, struct toolcage_error **err)

@@ -136,8 +136,11 @@ struct toolcage_call *tc_call_unref(struct toolcage_call *call)
         return NULL;
     /* shutdown() cancels the call. close() would not while a fork of the host holds a copy; and
      * a fork that frees its copy of the call must not cancel it. */
-    if (call->sock >= 0 && !tc_engine_forked(call->engine))
-        (void)shutdown(call->sock, SHUT_RDWR);
+    if (!tc_engine_forked(call->engine)) {
+        if (call->sock >= 0)
+            (void)shutdown(call->sock, SHUT_RDWR);
+        tc_call_record_abandoned(call);
+    }
     close_all(call);
     free(call->tool);
     free(call->arguments);

@@ -51,6 +51,8 @@ struct toolcage_call {
     struct tc_grant grant;
     int image; /* lock that keeps the call's root in the image store; -1: none */
     struct tc_approval approval;
+    char approved[TC_DIGEST_SIZE];  /* of the subject that a person approved; "": none */
+    bool recorded;                  /* the decision is in the audit log, the result is not */
     bool installs;                  /* this is an install phase, which only the operator starts */
     struct tc_install_stage *stage; /* where it installs; NULL: nowhere (yet) */
     const char *work, *module; /* borrowed: work on a module, or a test boot of a VM, instead of a
@@ -99,6 +101,16 @@ int tc_call_deny(struct toolcage_call *call, const char *reason, struct toolcage
 /* Passes a call whose grant is complete, if it needs no approval or has one. With `ret_json`:
  * writes the request for a person; owned by the caller. 0 or a negative code. */
 int tc_call_pass_gate(struct toolcage_call *call, char **ret_json, struct toolcage_error **err);
+
+/* audit.c: a call in the audit log, if its policy has one */
+/* Records that the call is about to run. 0, or a negative code: it must not run. */
+int tc_call_record(struct toolcage_call *call, struct toolcage_error **err);
+/* Records its result, or that it was refused. 0 or a negative code. */
+int tc_call_record_end(struct toolcage_call *call, const struct tc_result_frame *frame,
+                       const struct toolcage_result *result, struct toolcage_error **err);
+/* Records that the call did not start after all; that its owner freed it before its end. */
+void tc_call_record_unstarted(struct toolcage_call *call);
+void tc_call_record_abandoned(struct toolcage_call *call);
 
 /* start.c */
 /* The request for a person's approval. */

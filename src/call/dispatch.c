@@ -23,6 +23,18 @@ static void settle_install(struct toolcage_call *call, struct tc_outcome *outcom
     tc_stage_free(TAKE(call->stage));
 }
 
+/* A call ran although its result cannot be recorded: the result says so. */
+static void record_end(struct toolcage_call *call, const struct tc_result_frame *frame)
+{
+    struct toolcage_error *err = NULL;
+    if (tc_call_record_end(call, frame, call->result, &err) < 0 && call->recorded)
+        tc_result_add_note(
+            frame, call->result,
+            tc_format("the audit log has no record of this result: %s", tc_error_message(err)));
+    tc_error_free(err);
+    call->recorded = false;
+}
+
 int tc_call_finish(struct toolcage_call *call, struct tc_outcome *outcome,
                    struct toolcage_error *why, struct toolcage_error **err)
 {
@@ -37,10 +49,12 @@ int tc_call_finish(struct toolcage_call *call, struct tc_outcome *outcome,
                                     .total_us = tc_now_us() - call->started_us};
     call->collected = -1;
     int r = tc_result_make(&frame, outcome, why, &call->result, err);
-    if (r == 0)
+    if (r == 0) {
+        record_end(call, &frame);
         call->state = TC_CALL_DONE;
-    else if (call->state == TC_CALL_RUNNING)
+    } else if (call->state == TC_CALL_RUNNING) {
         call->state = TC_CALL_UNTOLD;
+    }
     return r;
 }
 

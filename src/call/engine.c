@@ -2,9 +2,9 @@
  * Copyright The toolcage authors
  *
  * The engine: the library's connection to one helper. All its state is in the engine object. After
- * construction only four members change, all atomically, so threads share the engine without a
- * lock: the reference count, a pointer that is set once, a list that only grows, and the plan
- * cache. */
+ * construction only five members change, all atomically, so threads share the engine without a
+ * lock: the reference count, a pointer that is set once, a list that only grows, the plan cache,
+ * and the time of the last flush of the audit log. */
 #include "call/engine.h"
 
 #include <errno.h>
@@ -33,6 +33,7 @@ struct toolcage_engine {
     struct tc_modules_known modules;
     struct tc_plan_cache plans;
     struct tc_system_cache system;
+    _Atomic int64_t audit_synced_us;
 };
 
 /* Makes a page that the kernel clears in every fork, to detect forks. Every function checks for a
@@ -71,6 +72,11 @@ int tc_engine_adopt(int sock, struct toolcage_engine **ret, struct toolcage_erro
 struct tc_modules_known *tc_engine_modules(struct toolcage_engine *engine)
 {
     return &engine->modules;
+}
+
+_Atomic int64_t *tc_engine_audit_synced(struct toolcage_engine *engine)
+{
+    return &engine->audit_synced_us;
 }
 
 struct tc_plan_cache *tc_engine_plans(struct toolcage_engine *engine)

@@ -5,6 +5,7 @@
 #ifndef TC_CALL_ENGINE_H
 #define TC_CALL_ENGINE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <toolcage/engine.h>
 
@@ -21,6 +22,8 @@ struct toolcage_engine *tc_engine_unref(struct toolcage_engine *engine);
 int tc_engine_fd(const struct toolcage_engine *engine);
 /* Modules found for earlier calls. Borrows. */
 struct tc_modules_known *tc_engine_modules(struct toolcage_engine *engine);
+/* When this engine last flushed the audit log; 0: never. */
+_Atomic int64_t *tc_engine_audit_synced(struct toolcage_engine *engine);
 struct tc_plan_cache *tc_engine_plans(struct toolcage_engine *engine);
 struct tc_system_cache *tc_engine_system(struct toolcage_engine *engine);
 

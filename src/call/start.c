@@ -310,19 +310,26 @@ static int pass_gate(struct start *s, struct toolcage_error **err)
     return tc_call_pass_gate(s->call, s->request, err);
 }
 
+static int record(struct start *s, struct toolcage_error **err)
+{
+    return tc_call_record(s->call, err);
+}
+
 /* In this order; named steps are among the call's timings. */
 static const struct {
     const char *name;
     int (*run)(struct start *s, struct toolcage_error **err);
-} steps[] = {{"resolve", resolve},   {NULL, route},     {NULL, seal},      {NULL, locate},
-             {"lower", lower_grant}, {NULL, pass_gate}, {"submit", submit}};
+} steps[] = {{"resolve", resolve},   {NULL, route},     {NULL, seal},   {NULL, locate},
+             {"lower", lower_grant}, {NULL, pass_gate}, {NULL, record}, {"submit", submit}};
+/* The steps that every call takes, also with a known plan; a request for approval takes none. */
+enum { LAST_STEPS = 2 };
 
 /* `request`: goes no further than the gate; 1: it needs no approval. */
 static int go(struct toolcage_call *call, char **request, struct toolcage_error **err)
 {
     struct tc_plan_cache *plans = tc_engine_plans(call->engine);
     struct start s = {.call = call, .request = request};
-    size_t count = TC_COUNT(steps) - (request != NULL);
+    size_t count = TC_COUNT(steps) - (request ? LAST_STEPS : 0);
     struct tc_plan *known = NULL;
     int64_t now = tc_now_us();
     int r = check_setup(call, err);
@@ -332,7 +339,7 @@ static int go(struct toolcage_call *call, char **request, struct toolcage_error 
         note(call, "again", now);
         s.plan = *known;
     }
-    for (size_t i = known ? count - 1 : 0; r == 0 && i < count; i++) {
+    for (size_t i = known ? count - LAST_STEPS : 0; r == 0 && i < count; i++) {
         now = tc_now_us();
         r = steps[i].run(&s, err);
         if (r == 0 && steps[i].name)
@@ -435,6 +442,7 @@ int tc_call_start(struct toolcage_call *call, struct toolcage_error **err)
         close_sent(call);
         return 0;
     }
+    tc_call_record_unstarted(call);
     forget_start(call); /* a failed start may be retried */
     if (err)
         *err = why;

@@ -128,6 +128,7 @@ struct toolcage_policy {
     char *upstream_from;         /* source of its credentials; NULL: none needed */
     uint32_t upstream_from_line;
     int upstream_names; /* index into tc_values_names */
+    struct tc_audit_rules audit;
     struct tc_class *tiers, *risks;
     size_t tier_count, risk_count;
     struct tc_test *tests;

@@ -101,6 +101,17 @@ static void tests_done(struct tc_test *tests, size_t count)
     free(tests);
 }
 
+const struct tc_audit_rules *tc_policy_audit(const struct toolcage_policy *policy)
+{
+    const struct tc_audit_rules *above = policy->ceiling ? tc_policy_audit(policy->ceiling) : NULL;
+    return above ? above : policy->audit.on ? &policy->audit : NULL;
+}
+
+bool tc_policy_audit_own(const struct toolcage_policy *policy)
+{
+    return !policy->ceiling || tc_policy_audit(policy->ceiling);
+}
+
 struct toolcage_policy *tc_policy_ref(struct toolcage_policy *policy)
 {
     if (policy)
@@ -120,6 +131,7 @@ struct toolcage_policy *tc_policy_unref(struct toolcage_policy *policy)
     tc_strv_done(&policy->settings);
     tc_fields_done(&tc_upstream_fields, &policy->upstream);
     free(policy->upstream_from);
+    free(policy->audit.anchor);
     classes_done(policy->tiers, policy->tier_count);
     classes_done(policy->risks, policy->risk_count);
     tests_done(policy->tests, policy->test_count);

@@ -44,6 +44,16 @@ static inline bool tc_facts_look(const struct tc_facts *facts)
     return !facts->look || facts->look(facts->context);
 }
 
+/* The table [audit]. */
+struct tc_audit_rules {
+    bool on;
+    int arguments; /* index into tc_values_recorded: 1: as digests */
+    int sync;      /* index into tc_values_sync, an enum tc_audit_sync */
+    int64_t keep;  /* bytes; 0: everything is kept */
+    char *anchor;  /* host path; NULL: none */
+    uint32_t line;
+};
+
 /* A narrowing flag of a call: key and value as on the command line. */
 struct tc_narrowing {
     char *key, *value;
@@ -107,6 +117,13 @@ struct tc_policy_source {
 int tc_policy_compile_source(const struct tc_policy_source *source, const char *dir,
                              const char *home, struct toolcage_policy **ret,
                              struct toolcage_error **err);
+
+/* The rules for the audit log, or those of the ceiling if it has any; borrowed. NULL: calls are not
+ * recorded. */
+const struct tc_audit_rules *tc_policy_audit(const struct toolcage_policy *policy);
+/* Has the policy's own table a say, because no ceiling is above it, or are the rules the ceiling's?
+ */
+bool tc_policy_audit_own(const struct toolcage_policy *policy);
 
 /* The file (borrowed) of a line in the policy, and the line number in that file. */
 const char *tc_policy_file(const struct toolcage_policy *policy, uint32_t line);

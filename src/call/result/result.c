@@ -284,6 +284,39 @@ static void settle_result(const struct tc_result_frame *frame, struct toolcage_r
             "the helper reported %s without a reason", tc_status_word(o->status));
 }
 
+/* The texts for the model and for programs. False: out of memory, and both are as before. */
+static bool write_texts(const struct tc_result_frame *frame, struct toolcage_result *result)
+{
+    char *before = result->message;
+    result->message = tc_result_write_message(frame, result);
+    char *json = result->message ? tc_result_write_json(frame, result) : NULL;
+    if (!json) {
+        free(result->message);
+        result->message = before;
+        return false;
+    }
+    free(before);
+    free(result->json);
+    result->json = json;
+    return true;
+}
+
+void tc_result_add_note(const struct tc_result_frame *frame, struct toolcage_result *result,
+                        char *note)
+{
+    struct tc_outcome *o = &result->outcome;
+    if (o->note && note) {
+        char *both = tc_format("%s; %s", o->note, note);
+        free(note);
+        note = both;
+        if (tc_streq(o->notice, o->note))
+            free(TAKE(o->notice));
+        free(TAKE(o->note));
+    }
+    tc_outcome_note(o, note);
+    (void)write_texts(frame, result);
+}
+
 int tc_result_make(const struct tc_result_frame *frame, struct tc_outcome *outcome,
                    struct toolcage_error *error, struct toolcage_result **ret,
                    struct toolcage_error **err)
@@ -302,12 +335,9 @@ int tc_result_make(const struct tc_result_frame *frame, struct tc_outcome *outco
     bool placed = tc_result_place_denials(frame, &result->outcome);
     if (placed)
         tc_result_advise(frame, &result->outcome);
-    if (placed)
-        result->message = tc_result_write_message(frame, result);
-    if (result->message)
-        result->json = tc_result_write_json(frame, result);
+    placed = placed && write_texts(frame, result);
     result->timings = tc_result_write_timings(frame, &result->outcome);
-    if (!result->message || !result->json || !result->timings) {
+    if (!placed || !result->timings) {
         tc_result_free(result);
         return tc_fail_memory(err);
     }

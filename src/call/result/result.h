@@ -34,6 +34,9 @@ struct toolcage_result {
 int tc_result_make(const struct tc_result_frame *frame, struct tc_outcome *outcome,
                    struct toolcage_error *error, struct toolcage_result **ret,
                    struct toolcage_error **err);
+/* Adds a note (taken) to a result that was made; without memory for that it stays as it is. */
+void tc_result_add_note(const struct tc_result_frame *frame, struct toolcage_result *result,
+                        char *note);
 void tc_result_free(struct toolcage_result *result);
 
 /* The helper's failure as an error; `file` is the policy's name where `line` is known; else
@@ -76,6 +79,12 @@ const char *tc_status_word(int64_t status);
 /* The whole result as JSON. Owned; NULL when out of memory. */
 char *tc_result_write_json(const struct tc_result_frame *frame,
                            const struct toolcage_result *result);
+/* Parts of it, for the audit log: how the call ended (`brief`: of its error no text, which can
+ * quote arguments); its backend, tier, policy and grant; usage, denials and enforcement. */
+void tc_result_write_end(struct tc_buf *buf, const struct toolcage_result *result, bool brief);
+void tc_result_write_decision(struct tc_buf *buf, const struct tc_result_frame *frame);
+void tc_result_write_observed(struct tc_buf *buf, const struct tc_result_frame *frame,
+                              const struct tc_outcome *outcome);
 /* "changes":[…] and "files":[…], with a comma before it where one is needed. */
 void tc_result_write_changes(struct tc_buf *buf, const struct tc_outcome *outcome);
 void tc_result_write_files(struct tc_buf *buf, const struct tc_outcome *outcome);

@@ -264,22 +264,41 @@ static void add_session(struct tc_buf *buf, const struct tc_outcome *o)
     tc_buf_addc(buf, '}');
 }
 
-static void add_head(struct tc_buf *buf, const struct tc_result_frame *frame,
-                     const struct toolcage_result *result)
+/* An error without the texts that can quote an argument. */
+static void add_brief_error(struct tc_buf *buf, const struct toolcage_error *err)
+{
+    const char *file = NULL;
+    uint32_t line = 0, column = 0;
+    if (!err) {
+        tc_buf_adds(buf, "null");
+        return;
+    }
+    tc_error_location(err, &file, &line, &column);
+    tc_buf_addc(buf, '{');
+    tc_json_member(buf, "code", tc_error_word(tc_error_code(err)));
+    tc_json_member(buf, "stage", tc_error_stage(err));
+    if (line) {
+        tc_json_member(buf, "file", file);
+        tc_json_number(buf, "line", line);
+    }
+    tc_buf_addc(buf, '}');
+}
+
+void tc_result_write_end(struct tc_buf *buf, const struct toolcage_result *result, bool brief)
 {
     const struct tc_outcome *o = &result->outcome;
-    tc_json_number(buf, "version", 1);
-    add_text(buf, "call", frame->call);
-    add_text(buf, "tool", frame->tool);
     add_text(buf, "status", tc_status_word(o->status));
     add_known(buf, "exit_code", o->exit_code, 0);
     add_known(buf, "signal", o->signal, 1);
     add_text(buf, "limit", o->limit);
     tc_json_key(buf, "error");
-    tc_buf_adds(buf, tc_error_json(result->error));
+    if (brief)
+        add_brief_error(buf, result->error);
+    else
+        tc_buf_adds(buf, tc_error_json(result->error));
 }
 
-static void add_decision(struct tc_buf *buf, const struct tc_result_frame *frame)
+void tc_result_write_decision(struct tc_buf *buf, const struct tc_result_frame *frame)
 {
     const struct tc_grant *g = frame->grant;
     add_text(buf, "backend", g->backend);
@@ -297,6 +316,19 @@ static void add_decision(struct tc_buf *buf, const struct tc_result_frame *frame
     add_text(buf, "grant", g->digest[0] ? g->digest : NULL);
 }
 
+void tc_result_write_observed(struct tc_buf *buf, const struct tc_result_frame *frame,
+                              const struct tc_outcome *o)
+{
+    add_session(buf, o);
+    add_usage(buf, o);
+    if (o->fuel)
+        tc_json_bool(buf, "deterministic", o->fuel > 0);
+    add_denials(buf, frame, o);
+    add_accesses(buf, frame, o);
+    add_omitted(buf, frame, o);
+    add_enforcement(buf, o);
+}
+
 char *tc_result_write_json(const struct tc_result_frame *frame,
                            const struct toolcage_result *result)
 {
@@ -304,21 +336,17 @@ char *tc_result_write_json(const struct tc_result_frame *frame,
     const struct tc_outcome *o = &result->outcome;
     (void)tc_buf_room(&buf, USUAL);
     tc_buf_addc(&buf, '{');
-    add_head(&buf, frame, result);
-    add_decision(&buf, frame);
+    tc_json_number(&buf, "version", 1);
+    add_text(&buf, "call", frame->call);
+    add_text(&buf, "tool", frame->tool);
+    tc_result_write_end(&buf, result, false);
+    tc_result_write_decision(&buf, frame);
     add_stream(&buf, "stdout", &o->out);
     add_stream(&buf, "stderr", &o->err);
     add_text(&buf, "message", result->message);
     tc_result_write_changes(&buf, o);
     tc_result_write_files(&buf, o);
-    add_session(&buf, o);
-    add_usage(&buf, o);
-    if (o->fuel)
-        tc_json_bool(&buf, "deterministic", o->fuel > 0);
-    add_denials(&buf, frame, o);
-    add_accesses(&buf, frame, o);
-    add_omitted(&buf, frame, o);
-    add_enforcement(&buf, o);
+    tc_result_write_observed(&buf, frame, o);
     tc_buf_addc(&buf, '}');
     return tc_buf_steal(&buf);
 }

@@ -69,6 +69,10 @@ void tc_compare_env(struct tc_differences *changes, const struct toolcage_policy
                     const struct tc_spec *x, const struct toolcage_policy *to,
                     const struct tc_spec *y);
 
+/* Compares what calls of the two policies leave in the audit log (compare_audit.c). */
+void tc_compare_audit(struct tc_differences *changes, const struct toolcage_policy *from,
+                      const struct toolcage_policy *to);
+
 /* Compares all tools, servers and [defaults]. Facts as for a resolution. The caller frees *ret,
  * also after a failure. */
 int tc_policy_compare(const struct toolcage_policy *from, const struct toolcage_policy *to,

@@ -284,6 +284,7 @@ int tc_policy_compare(const struct toolcage_policy *from, const struct toolcage_
     ret->nothing = nothing;
     ret->from_nothing = tc_streq(from->digest, nothing->digest);
     compare_ceilings(ret, from->ceiling, to->ceiling);
+    tc_compare_audit(ret, from, to);
     rc = compare_sides(ret, from, &from->defaults, to, &to->defaults, &neutral);
     if (!rc)
         rc = compare_tools(ret, from, to, &neutral);

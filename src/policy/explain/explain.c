@@ -384,6 +384,26 @@ static void add_upstream(struct tc_buf *out, const struct toolcage_policy *polic
     tc_buf_addc(out, '}');
 }
 
+/* null: calls are not recorded. */
+static void add_audit(struct tc_buf *out, const struct toolcage_policy *policy)
+{
+    const struct tc_audit_rules *rules = tc_policy_audit(policy);
+    tc_json_key(out, "audit");
+    if (!rules) {
+        tc_buf_adds(out, "null");
+        return;
+    }
+    tc_buf_addc(out, '{');
+    tc_json_member(out, "arguments", tc_values_recorded[rules->arguments]);
+    tc_json_member(out, "sync", tc_values_sync[rules->sync]);
+    tc_json_optional(out, "anchor", rules->anchor);
+    if (rules->keep)
+        tc_json_number(out, "keep", rules->keep);
+    if (!policy->ceiling)
+        tc_line_json(out, policy, "line", rules->line);
+    tc_buf_addc(out, '}');
+}
+
 static void add_setup(struct tc_buf *out, const struct toolcage_policy *policy,
                       const struct tc_grant *grant)
 {
@@ -425,6 +445,7 @@ int tc_policy_explain(const struct toolcage_policy *policy, const struct tc_gran
     add_env(&out, grant);
     add_review(&out, grant);
     add_setup(&out, policy, grant);
+    add_audit(&out, policy);
     if (verdict) {
         add_choice(&out, policy, grant);
         add_verdict(&out, policy, verdict);

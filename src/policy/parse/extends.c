@@ -292,6 +292,8 @@ static bool merge_part(struct tc_node *over, struct tc_node *under)
     /* [egress] is replaced completely: credentials of one file must not go to another's proxy */
     if (tc_streq(key, "egress"))
         return true;
+    if (tc_streq(key, "audit"))
+        return merge_table(over, under, replace);
     return tc_streq(key, "test") ? merge_tests(over, under) : merge_table(over, under, merge_row);
 }
 

@@ -42,6 +42,7 @@ const char *tc_scope_title(enum tc_scope scope)
         [TC_SCOPE_KATA] = "[backend.kata]",
         [TC_SCOPE_WASM] = "[backend.wasm]",
         [TC_SCOPE_EGRESS] = "[egress]",
+        [TC_SCOPE_AUDIT] = "[audit]",
         [TC_SCOPE_TEST] = "[[test]]",
         [TC_SCOPE_TEST_FILE] = "a file of tests",
     };
@@ -102,6 +103,8 @@ const char *const tc_values_kata[] = {"kata",     "kata-qemu",       "kata-fc",
                                       "kata-clh", "kata-dragonball", NULL};
 const char *const tc_values_kata_engine[] = {"docker", "containerd", NULL};
 const char *const tc_values_names[] = {"here", "upstream", NULL};
+const char *const tc_values_recorded[] = {"values", "digests", NULL};
+const char *const tc_values_sync[] = {"interval", "always", "none", NULL};
 const char *const tc_values_platform[] = {"ptrace", "systrap", "kvm", NULL};
 const char *const tc_values_verdict[] = {"allowed", "denied", NULL};
 const char *const tc_values_profile[] = {"default", NULL};

@@ -19,6 +19,7 @@ static const char *const words_reuse[] = {"never", "same-grant", NULL};
 #define EACH (TC_IN(TOOL) | TC_IN(DEFAULTS) | TC_IN(SERVER))
 #define EACH_AND_SETUP (EACH | TC_IN(SETUP)) /* and those of an install phase */
 #define SPEC(field) .offset = offsetof(struct tc_spec, field)
+#define AUDIT(field) .offset = offsetof(struct toolcage_policy, audit.field)
 #define LIMIT(field) .offset = offsetof(struct tc_spec, limits.field)
 #define RANGE(u, low, high) .unit = TC_UNIT_##u, .min = (low), .max = (high)
 #define NONE .id = TC_KEY_NONE
@@ -82,7 +83,34 @@ const struct tc_key tc_keys[] = {
              "upstream connects to exactly that address. upstream: it receives the name, and the "
              "address is not checked, so every host must be named, without a pattern.",
      .example = "upstream = \"http://proxy.example.com:3128\"\nnames = \"upstream\""},
-    {TC_IN(FILE), "audit", .text = "The audit log.", NONE, .type = "table"},
+    {TC_IN(FILE), "audit", tc_set_audit, READS(TABLE, AUDIT), NONE, .type = "table",
+     .text = "Records every call in the audit log of the user who runs it: the decision before "
+             "anything runs, and the result. A call that cannot be recorded does not run. If the "
+             "policy has a ceiling (`within`) with this table, the ceiling's applies.",
+     .example = "[audit]\nsync = \"always\""},
+    {TC_IN(AUDIT), "arguments", tc_set_index, AUDIT(arguments), NONE, .choices = tc_values_recorded,
+     .type = "word", .fallback = "values",
+     .text = "How the arguments and the command are recorded. digests: only their SHA-256 digests, "
+             "from which a short value can be guessed. Input is always a digest; values of secrets "
+             "and of environment variables are never recorded.",
+     .example = "arguments = \"digests\""},
+    {TC_IN(AUDIT), "sync", tc_set_index, AUDIT(sync), NONE, .choices = tc_values_sync,
+     .type = "word", .fallback = "interval",
+     .text = "When records are flushed to the disk. always: each one, before the call continues. "
+             "interval: at most once a second, and when the program ends. none: when the kernel "
+             "does it. Only a crash of the machine can lose what was not flushed.",
+     .example = "sync = \"always\""},
+    {TC_IN(AUDIT), "keep", tc_set_value, AUDIT(keep), NONE,
+     RANGE(SIZE, (int64_t)64 << 20, MAX_BYTES), .type = "size", .fallback = "everything is kept",
+     .text = "The size of the log. When it is larger, its oldest files are removed, which the log "
+             "records.",
+     .example = "keep = \"1GiB\""},
+    {TC_IN(AUDIT), "anchor", tc_set_anchor, NONE, .type = "path",
+     .text =
+         "A file to which the hash of each record is appended, too: on another disk or machine, "
+         "or one that can only be appended to. Without it verification cannot "
+         "find that the end of the log was cut off. No tool may be able to write it.",
+     .example = "anchor = \"/mnt/log/toolcage.anchor\""},
 
     /* description and interface of a tool */
     {TC_IN(TOOL) | TC_IN(SERVER) | TC_IN(SERVER_TOOL), "description", tc_set_string,

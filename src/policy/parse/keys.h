@@ -83,6 +83,7 @@ enum tc_scope {
     TC_SCOPE_KATA,
     TC_SCOPE_WASM,
     TC_SCOPE_EGRESS,
+    TC_SCOPE_AUDIT,
     TC_SCOPE_TEST,
     TC_SCOPE_TEST_FILE,
     TC_SCOPE_COUNT,
@@ -157,6 +158,8 @@ extern const char *const tc_values_tier[],
                                                 *const tc_values_kata_engine[],
                                                     *const tc_values_platform[],
                                                         *const tc_values_names[],
-                                                            *const tc_values_verdict[];
+                                                            *const tc_values_recorded[],
+                                                                *const tc_values_sync[],
+                                                                    *const tc_values_verdict[];
 
 #endif

@@ -151,6 +151,9 @@ void tc_parse_secrets_check(struct tc_parse *p);
 tc_key_set tc_set_egress, tc_set_upstream, tc_set_credentials;
 void tc_parse_upstream_check(struct tc_parse *p);
 
+/* [audit] (parse_audit.c). */
+tc_key_set tc_set_audit, tc_set_anchor;
+
 /* System calls (parse_syscalls.c). */
 tc_key_set tc_set_syscalls, tc_set_syscalls_allow, tc_set_syscalls_deny;
 

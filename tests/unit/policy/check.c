@@ -772,12 +772,13 @@ static void examples_of_keys_compile(void **state)
         {TC_SCOPE_KATA, "[backend.kata]\n", ""},
         {TC_SCOPE_WASM, "[backend.wasm]\n", ""},
         {TC_SCOPE_EGRESS, "[egress]\n", ""},
+        {TC_SCOPE_AUDIT, "[audit]\n", ""},
         {TC_SCOPE_TEST, "[tool.python]\n[[test]]\n", "\n"},
     };
     size_t tried = 0;
     for (size_t f = 0; f < TC_COUNT(frames); f++)
         for (const struct tc_key *key = tc_keys; key->name; key++) {
-            if (!(key->scopes & 1u << frames[f].scope) || !key->set || !key->example)
+            if (!(key->scopes & TC_SCOPE_BIT(frames[f].scope)) || !key->set || !key->example)
                 continue;
             if (strcmp(key->name, "arguments") == 0 || strcmp(key->example, "[tool.python]") == 0)
                 continue;
