@@ -91,13 +91,14 @@ struct tc_verb {
     const char *summary;  /* one line for `toolcage --help` */
     const char *text;     /* notes and examples, printed by `--help` below the options */
     const struct tc_option *options;
+    bool minor;      /* not in the short help, which fits a screen */
     bool command;    /* the first argument that is not an option ends the options */
     int least, most; /* number of arguments; most < 0: any number */
     int (*run)(const struct tc_args *args);
 };
 
 extern const struct tc_verb tc_verb_exec, tc_verb_call, tc_verb_shell, tc_verb_tools, tc_verb_init,
-    tc_verb_learn, tc_verb_allow, tc_verb_changes, tc_verb_session, tc_verb_setup,
+    tc_verb_learn, tc_verb_allow, tc_verb_changes, tc_verb_audit, tc_verb_session, tc_verb_setup,
     tc_verb_policy_check, tc_verb_policy_explain, tc_verb_policy_test, tc_verb_policy_trust,
     tc_verb_policy_digest, tc_verb_policy_schema, tc_verb_policy_diff, tc_verb_policy_import,
     tc_verb_image_build, tc_verb_image_import, tc_verb_image_list, tc_verb_image_inspect,

@@ -43,6 +43,8 @@ static void put_verbs(FILE *out)
         const char *section = tc_verb_section(verb);
         size_t length = strcspn(verb->name, " ");
         bool member = verb->name[length];
+        if (verb->minor)
+            continue;
         if (member && before && !strncmp(before->name, verb->name, length + 1)) {
             (void)fprintf(out, ", %s", verb->name + length + 1);
             continue;

@@ -28,6 +28,7 @@ const struct tc_verb tc_verb_version = {
     .summary = "the version of the library in use",
     .text = "examples:\n  toolcage version\n",
     .options = version_options,
+    .minor = true, /* --version does the same */
     .run = print_version,
 };
 
@@ -39,7 +40,7 @@ static const struct tc_verb *const verbs[] = {
     &tc_verb_policy_check, &tc_verb_policy_explain, &tc_verb_policy_test, &tc_verb_policy_trust,
     &tc_verb_policy_digest, &tc_verb_policy_schema, &tc_verb_policy_diff, &tc_verb_policy_import,
 
-    &tc_verb_changes,
+    &tc_verb_changes, &tc_verb_audit,
 
     &tc_verb_mcp, &tc_verb_wrap, &tc_verb_agent, &tc_verb_egress,
 

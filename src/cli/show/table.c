@@ -186,7 +186,7 @@ static bool put_rows(FILE *out, struct tc_slice rows)
 static bool put_words(FILE *out, const char *name, struct tc_slice words)
 {
     int column = NAME_WIDTH, most = tc_fold_most(LINE_WIDTH);
-    (void)fprintf(out, "%-*s", NAME_WIDTH, name);
+    (void)fprintf(out, "%-*s ", NAME_WIDTH - 1, name);
     struct tc_scan_each each = tc_scan_walk(words);
     for (bool first = true; tc_scan_next(&each); first = false) {
         _autofree_ char *word = tc_json_line(each.value);
@@ -232,12 +232,12 @@ static bool put_member(FILE *out, struct tc_slice object, const char *name, stru
     if (is_block(value))
         return put_block(out, name, value);
     if (is_container(value) && is_empty(value))
-        return fprintf(out, "%-*snone\n", NAME_WIDTH, name) > 0;
+        return fprintf(out, "%-*s none\n", NAME_WIDTH - 1, name) > 0;
     if (is_container(value))
         return put_words(out, name, value);
     _autofree_ char *text = cell(object, name);
     if (text && *text)
-        (void)fprintf(out, "%-*s%s\n", NAME_WIDTH, name, text);
+        (void)fprintf(out, "%-*s %s\n", NAME_WIDTH - 1, name, text);
     return text;
 }
 

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Would a policy still allow what recorded calls did? Each call is resolved again, and each path
+ * that it changed and each host that it reached is looked up. Nothing runs. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "cli/audit/past.h"
+#include "cli/show/say.h"
+
+struct tc_recheck {
+    struct toolcage_engine *engine;
+    struct toolcage_policy *policy;
+    FILE *out;
+    bool json;
+    int64_t calls, broken, unknown;
+    bool any; /* the current call has a refusal */
+};
+
+struct tc_recheck *tc_recheck_new(struct toolcage_policy *policy, FILE *out, bool json,
+                                  struct toolcage_error **err)
+{
+    struct tc_recheck *r = calloc(1, sizeof(*r));
+    if (!r || toolcage_engine_new(&r->engine, err)) {
+        free(r);
+        return NULL;
+    }
+    r->policy = policy;
+    r->out = out;
+    r->json = json;
+    if (json)
+        (void)fputs("{\"refused\":[", out);
+    return r;
+}
+
+void tc_recheck_free(struct tc_recheck *r)
+{
+    if (r)
+        (void)toolcage_engine_unref(r->engine);
+    free(r);
+}
+
+/* ---- what is refused ---- */
+
+/* One refusal of a call: the first of a call follows the call's own line. */
+static void put_refusal(struct tc_recheck *r, const struct tc_past_call *past, const char *access,
+                        const char *why, const char *place)
+{
+    _autofree_ char *id = tc_json_text(tc_json_get(past->decision, "call"));
+    r->broken += !r->any;
+    if (r->json) {
+        (void)fprintf(r->out, "%s{\"call\":", r->broken > 1 || r->any ? "," : "");
+        tc_cli_json_string(r->out, id ? id : "");
+        (void)fputs(",\"access\":", r->out);
+        if (access)
+            tc_cli_json_string(r->out, access);
+        else
+            (void)fputs("null", r->out);
+        (void)fputs(",\"reason\":", r->out);
+        tc_cli_json_string(r->out, why);
+        (void)fputs(",\"place\":", r->out);
+        tc_cli_json_string(r->out, place);
+        (void)fputc('}', r->out);
+    } else {
+        if (!r->any)
+            tc_past_put(r->out, past);
+        (void)fprintf(r->out, "    %s%s%s%s\n", why, *place ? " (" : "", place, *place ? ")" : "");
+    }
+    r->any = true;
+}
+
+static void put_error(struct tc_recheck *r, const struct tc_past_call *past,
+                      const struct toolcage_error *err)
+{
+    const char *file = NULL;
+    uint32_t line = 0, column = 0;
+    toolcage_error_location(err, &file, &line, &column);
+    _autofree_ char *place = line ? tc_cli_format("%s:%u", file, line) : strdup("");
+    put_refusal(r, past, NULL, toolcage_error_message(err), place ? place : "");
+}
+
+static void put_verdict(struct tc_recheck *r, const struct tc_past_call *past, const char *access,
+                        struct tc_slice verdict)
+{
+    _autofree_ char *reason = tc_json_line(tc_json_get(verdict, "reason"));
+    _autofree_ char *key = tc_json_line(tc_json_get(verdict, "key"));
+    int64_t line = tc_json_int(tc_json_get(verdict, "line"), 0);
+    _autofree_ char *place =
+        line ? tc_cli_format("%s, line %" PRId64, key ? key : "?", line) : strdup(key ? key : "");
+    put_refusal(r, past, access, reason ? reason : "not allowed", place ? place : "");
+}
+
+/* ---- one access ---- */
+
+static void check_access(struct tc_recheck *r, const struct tc_past_call *past,
+                         struct toolcage_call *call, const char *verb, struct tc_slice target)
+{
+    _autoerror_ struct toolcage_error *err = NULL;
+    _autofree_ char *text = tc_json_text(target);
+    _autofree_ char *access = text ? tc_cli_format("%s %s", verb, text) : NULL;
+    char *json = NULL;
+    if (!access)
+        return;
+    if (toolcage_call_explain_json(call, access, &json, &err)) {
+        put_error(r, past, err);
+        return;
+    }
+    struct tc_slice verdict = tc_json_get(tc_json_of(json), "verdict");
+    if (!tc_json_true(tc_json_get(verdict, "allowed")))
+        put_verdict(r, past, access, verdict);
+    toolcage_free(json);
+}
+
+static void check_list(struct tc_recheck *r, const struct tc_past_call *past,
+                       struct toolcage_call *call, const char *verb, const char *key,
+                       struct tc_slice list)
+{
+    struct tc_scan_each each = tc_scan_walk(list);
+    while (tc_scan_is_array(list) && tc_scan_next(&each))
+        check_access(r, past, call, verb, tc_json_get(each.value, key));
+}
+
+/* What the call was seen to use, if its policy lists that. */
+static void check_accesses(struct tc_recheck *r, const struct tc_past_call *past,
+                           struct toolcage_call *call)
+{
+    struct tc_slice list = tc_json_get(past->result, "accesses");
+    struct tc_scan_each each = tc_scan_walk(list);
+    while (tc_scan_is_array(list) && tc_scan_next(&each)) {
+        _autofree_ char *verb = tc_json_text(tc_json_get(each.value, "operation"));
+        if (verb && (!strcmp(verb, "read") || !strcmp(verb, "write") || !strcmp(verb, "exec")))
+            check_access(r, past, call, verb, tc_json_get(each.value, "target"));
+    }
+}
+
+static void check_grant(struct tc_recheck *r, const struct tc_past_call *past,
+                        struct toolcage_call *call)
+{
+    _autoerror_ struct toolcage_error *err = NULL;
+    char *json = NULL;
+    if (toolcage_call_explain_json(call, NULL, &json, &err)) {
+        put_error(r, past, err);
+        return;
+    }
+    toolcage_free(json);
+    check_accesses(r, past, call);
+    check_list(r, past, call, "write", "path", tc_json_get(past->result, "changes"));
+    check_list(r, past, call, "connect", "target",
+               tc_json_get(tc_json_get(past->result, "usage"), "destinations"));
+}
+
+/* ---- the call again ---- */
+
+static int set_command(struct toolcage_call *call, struct tc_slice command,
+                       struct toolcage_error **err)
+{
+    enum { WORDS_MAX = 4096 };
+    char **words = calloc(WORDS_MAX, sizeof(*words));
+    size_t count = 0;
+    struct tc_scan_each each = tc_scan_walk(command);
+    while (words && count < WORDS_MAX && tc_scan_next(&each))
+        if ((words[count] = tc_json_text(each.value)))
+            count++;
+    int rc = words ? toolcage_call_set_command(call, count, (const char *const *)words, err)
+                   : TOOLCAGE_EMEMORY;
+    for (size_t i = 0; i < count; i++)
+        free(words[i]);
+    free(words);
+    return rc;
+}
+
+/* An option "key=value"; variables have no value in the log, and grant nothing. */
+static int set_option(struct toolcage_call *call, struct tc_slice option,
+                      struct toolcage_error **err)
+{
+    _autofree_ char *text = tc_json_text(option);
+    char *equals = text ? strchr(text, '=') : NULL;
+    if (!equals)
+        return text && !strncmp(text, "env", 3) ? 0 : TOOLCAGE_EUSAGE;
+    *equals = '\0';
+    return strcmp(text, "env") ? toolcage_call_set(call, text, equals + 1, err) : 0;
+}
+
+static int set_options(struct toolcage_call *call, struct tc_slice decision,
+                       struct toolcage_error **err)
+{
+    struct tc_slice options = tc_json_get(decision, "options");
+    _autofree_ char *workspace = tc_json_text(tc_json_get(decision, "workspace"));
+    struct tc_scan_each each = tc_scan_walk(options);
+    int rc = workspace ? toolcage_call_set(call, "workspace", workspace, err) : 0;
+    while (!rc && tc_scan_is_array(options) && tc_scan_next(&each))
+        rc = set_option(call, each.value, err);
+    return rc;
+}
+
+static int set_up(struct toolcage_call *call, struct tc_slice decision, struct toolcage_error **err)
+{
+    struct tc_slice arguments = tc_json_get(decision, "arguments");
+    _autofree_ char *json = arguments.at ? strndup(arguments.at, arguments.length) : NULL;
+    int rc = set_options(call, decision, err);
+    if (!rc && json)
+        rc = toolcage_call_set_arguments_json(call, json, err);
+    if (!rc && tc_json_true(tc_json_get(decision, "command_given")))
+        rc = set_command(call, tc_json_get(decision, "command"), err);
+    return rc;
+}
+
+/* Has the log what is needed to resolve the call again? */
+static bool is_known(struct tc_slice decision)
+{
+    struct tc_slice arguments = tc_json_get(decision, "arguments");
+    struct tc_slice command = tc_json_get(decision, "command");
+    bool digest =
+        arguments.at && tc_json_get(arguments, "digest").at && tc_json_get(arguments, "bytes").at;
+    return tc_scan_is_array(command) && !digest;
+}
+
+bool tc_recheck_take(void *context, const struct tc_past_call *past)
+{
+    struct tc_recheck *r = context;
+    _autoerror_ struct toolcage_error *err = NULL;
+    _autofree_ char *tool = tc_json_text(tc_json_get(past->decision, "tool"));
+    struct toolcage_call *call = NULL;
+    if (!tc_scan_is(tc_json_get(past->decision, "kind"), "run"))
+        return true;
+    r->calls++;
+    r->any = false;
+    if (!is_known(past->decision)) {
+        r->unknown++;
+        return true;
+    }
+    if (toolcage_call_new(r->engine, r->policy, tool, &call, &err) ||
+        set_up(call, past->decision, &err))
+        put_error(r, past, err);
+    else
+        check_grant(r, past, call);
+    (void)toolcage_call_unref(call);
+    return true;
+}
+
+int64_t tc_recheck_end(struct tc_recheck *r)
+{
+    if (r->json)
+        (void)fprintf(r->out,
+                      "],\"calls\":%" PRId64 ",\"broken\":%" PRId64 ",\"unknown\":%" PRId64 "}\n",
+                      r->calls, r->broken, r->unknown);
+    else
+        (void)fprintf(r->out, "this policy breaks %" PRId64 " of %" PRId64 " recorded calls\n",
+                      r->broken, r->calls);
+    if (!r->json && r->unknown)
+        (void)fprintf(r->out, "not checked: %" PRId64 ", of which the log has digests only\n",
+                      r->unknown);
+    return r->broken;
+}

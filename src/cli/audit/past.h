@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Calls of the audit log: each decision together with its result, chosen by a filter. */
+#ifndef TC_CLI_AUDIT_PAST_H
+#define TC_CLI_AUDIT_PAST_H
+
+#include "cli/show/json.h"
+
+/* A call of the log. Borrowed, as long as the function that gets it runs. */
+struct tc_past_call {
+    struct tc_slice decision; /* the record "run" or "refused" */
+    struct tc_slice result;   /* absent: refused, or not recorded (yet) */
+};
+
+/* NULL members match every call. */
+struct tc_past_filter {
+    const char *call, *tool, *status;
+    const char *since, *until; /* as the log writes times: 2026-01-31T12:00; `until` is included */
+    const char *host, *path;   /* of a denial, of a destination or of a change; a path also below */
+};
+
+/* False: stop. */
+typedef bool tc_past_fn(void *context, const struct tc_past_call *call);
+
+struct tc_past {
+    const struct tc_past_filter *filter;
+    tc_past_fn *fn;
+    void *context;
+    struct tc_past_open { /* decisions without a result so far, owned */
+        char *text;
+        size_t length;
+    } * open;
+    size_t open_count;
+    size_t damaged; /* records that cannot be read */
+    bool memory;    /* out of memory */
+};
+
+/* Takes one record, with a struct tc_past as context: for tc_audit_read(). */
+bool tc_past_take(void *past, const char *record, size_t length);
+/* Passes on the calls without a result. */
+void tc_past_rest(struct tc_past *past);
+void tc_past_done(struct tc_past *past);
+
+/* "ok", …, or "unfinished": there is no result. Owned; NULL if memory is exhausted. */
+char *tc_past_status(const struct tc_past_call *call);
+/* One line: time, call, status, duration, tool and command. */
+void tc_past_put(FILE *out, const struct tc_past_call *call);
+
+/* A time for the filter: one as the log writes it, or the beginning of one, or "2h": as long ago.
+ * False: it is none. */
+bool tc_past_time(const char *said, char *to, size_t size);
+
+/* ---- check.c ---- */
+
+/* Checks recorded calls under a policy (borrowed) and prints what it would refuse to `out`. */
+struct tc_recheck;
+/* NULL with the error, or without one: memory is exhausted. */
+struct tc_recheck *tc_recheck_new(struct toolcage_policy *policy, FILE *out, bool json,
+                                  struct toolcage_error **err);
+/* Checks one call, with a struct tc_recheck as context. */
+bool tc_recheck_take(void *recheck, const struct tc_past_call *call);
+/* Ends the report; returns how many calls the policy breaks. */
+int64_t tc_recheck_end(struct tc_recheck *recheck);
+void tc_recheck_free(struct tc_recheck *recheck);
+
+/* ---- otlp.c ---- */
+
+/* Begins the request; NULL: memory is exhausted. */
+struct tc_spans *tc_spans_new(FILE *out);
+/* Adds a call that has ended, with a struct tc_spans as context. */
+bool tc_spans_take(void *spans, const struct tc_past_call *call);
+/* Ends the request and frees it. */
+void tc_spans_end(struct tc_spans *spans);
+
+/* ---- stats.c ---- */
+
+struct tc_stats;
+struct tc_stats *tc_stats_new(void);
+/* Counts a call, with a struct tc_stats as context. */
+bool tc_stats_take(void *stats, const struct tc_past_call *call);
+/* Prints the tools with their counts and durations, and what was refused most often; or the same as
+ * one line of JSON. */
+void tc_stats_put(FILE *out, const struct tc_stats *stats, bool json);
+void tc_stats_free(struct tc_stats *stats);
+
+#endif

@@ -1,0 +1,555 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * `toolcage audit`: shows and checks the log of all calls. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "audit/reader.h"
+#include "audit/verify.h"
+#include "cli/audit/past.h"
+#include "cli/show/failure.h"
+#include "cli/show/opts.h"
+#include "cli/show/say.h"
+#include "cli/show/table.h"
+
+enum { EXIT_FAULTS = 1, USUAL_LIMIT = 20, LIMIT_MAX = 1000000, FOLLOW_MS = 250 };
+
+static const struct tc_option options[] = {
+    {"tool", 0, "NAME", NULL, "only calls of this tool"},
+    {"status", 0, "WORD", NULL,
+     "only calls that ended so: ok, failed, timeout, limit, denied, cancelled, error, unfinished"},
+    {"since", 0, "TIME", NULL,
+     "only calls from then on: 2026-01-31, 2026-01-31T12:00 (UTC), 2h, 7d"},
+    {"until", 0, "TIME", NULL, "only calls up to then"},
+    {"host", 0, "NAME", NULL, "only calls that reached this host, or were refused it"},
+    {"path", 0, "PATH", NULL, "only calls that changed this path or one below, or were refused it"},
+    {"limit", 'n', "NUMBER", NULL, "with list: so many of the newest calls (default 20; 0: all)"},
+    {"anchor", 0, "FILE", NULL, "with verify: also compare the anchor file of the policy"},
+    {"directory", 0, "DIR", NULL, "another log than yours, such as a copy"},
+    TC_OPTION_JSON,
+    TC_OPTION_HELP,
+    {0},
+};
+
+static const char text[] =
+    "A policy with the table [audit] records each call in the log of the user who runs it: the "
+    "decision\n"
+    "before anything runs, and the result. Records are linked by hashes; verify finds one that was "
+    "changed,\n"
+    "removed, doubled or moved, and with --anchor also a log whose end was cut off. check says "
+    "which\n"
+    "recorded calls another policy would refuse, or what they did; nothing runs. stats counts, "
+    "follow\n"
+    "shows calls as they end, otlp prints them as spans of OpenTelemetry. With --json each call is "
+    "one\n"
+    "line: {\"decision\":…,\"result\":…}.\n"
+    "\n"
+    "examples:\n"
+    "  toolcage audit                         the last 20 calls\n"
+    "  toolcage audit list --status denied --since 1d\n"
+    "  toolcage audit list --host example.com --json\n"
+    "  toolcage audit show 01JD8XKQ7PZ3T5V9WYB2C4D6E8\n"
+    "  toolcage audit verify --anchor /mnt/log/toolcage.anchor\n"
+    "  toolcage audit check proposed.toml --since 7d\n"
+    "  toolcage audit stats --since 7d\n"
+    "  toolcage audit follow\n"
+    "  toolcage audit otlp --since 5m | curl --json @- http://127.0.0.1:4318/v1/traces\n";
+
+/* One run of the verb. */
+struct audit {
+    const struct tc_args *args;
+    struct tc_failure *failure;
+    struct tc_past_filter filter;
+    char since[32], until[32];
+    size_t limit;
+    bool json;
+    int dir;
+    size_t count; /* calls so far */
+    /* list: the newest calls, and as many others */
+    struct newest {
+        char *time, *line;
+    } * newest;
+    size_t kept;
+    int printed; /* an exit code: the output cannot be written */
+};
+
+/* ---- the log ---- */
+
+static int open_log(struct audit *a)
+{
+    const char *said = tc_args_value(a->args, "directory");
+    _autofree_ char *path = said ? strdup(said) : tc_audit_path();
+    if (!path)
+        return tc_failure_set(a->failure, TOOLCAGE_ESYSTEM, "set HOME or XDG_STATE_HOME",
+                              "no home directory is known for the audit log");
+    a->dir = tc_audit_open(path, !said);
+    if (a->dir >= 0)
+        return 0;
+    int saved = errno;
+    return tc_failure_set(
+        a->failure, TOOLCAGE_ESYSTEM,
+        saved == ENOENT ? "calls are recorded if their policy has the table [audit]"
+        : saved == EPERM
+            ? "the directory must belong to you, and nobody else may write it: what it "
+              "holds could be anybody's"
+            : "name the directory of a log: --directory DIR",
+        "cannot read the audit log %s: %s", path, strerror(saved));
+}
+
+static int fail_read(const struct audit *a)
+{
+    return tc_failure_set(a->failure, TOOLCAGE_ESYSTEM, "see who owns its files",
+                          "cannot read the audit log: %s", strerror(errno));
+}
+
+/* Passes the calls that match to `fn`. */
+static int read_calls(struct audit *a, tc_past_fn *fn, void *context)
+{
+    struct tc_past past = {.filter = &a->filter, .fn = fn, .context = context};
+    struct tc_audit_cursor cursor = {.dir = a->dir};
+    int rc = tc_audit_read(&cursor, tc_past_take, &past) < 0 ? fail_read(a) : 0;
+    tc_past_rest(&past);
+    if (past.damaged)
+        tc_cli_say("%zu records are damaged: toolcage audit verify", past.damaged);
+    if (past.memory)
+        rc = tc_failure_set(a->failure, TOOLCAGE_EMEMORY, TC_CLI_FREE_MEMORY, "out of memory");
+    tc_past_done(&past);
+    tc_audit_cursor_done(&cursor);
+    return rc;
+}
+
+/* ---- list ---- */
+
+/* The call as a line; owned, NULL if memory is exhausted. */
+static char *line_of(const struct audit *a, const struct tc_past_call *call)
+{
+    char *line = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&line, &size);
+    if (!out)
+        return NULL;
+    if (a->json && call->result.at)
+        (void)fprintf(out, "{\"decision\":%.*s,\"result\":%.*s}\n", (int)call->decision.length,
+                      call->decision.at, (int)call->result.length, call->result.at);
+    else if (a->json)
+        (void)fprintf(out, "{\"decision\":%.*s,\"result\":null}\n", (int)call->decision.length,
+                      call->decision.at);
+    else
+        tc_past_put(out, call);
+    return tc_cli_text(out, &line);
+}
+
+static int print_line(const struct audit *a, const char *line)
+{
+    return a->json ? tc_cli_print(line, strlen(line)) : tc_cli_print_painted(TC_PAINT_ROWS, line);
+}
+
+static bool print_call(void *context, const struct tc_past_call *call)
+{
+    struct audit *a = context;
+    _autofree_ char *line = line_of(a, call);
+    a->count++;
+    a->printed = line ? print_line(a, line) : tc_cli_no_memory();
+    return !a->printed;
+}
+
+/* By the time of the decision, the newest first: calls end in another order. */
+static int compare_newest(const void *x, const void *y)
+{
+    return strcmp(((const struct newest *)y)->time, ((const struct newest *)x)->time);
+}
+
+static void forget_oldest(struct audit *a)
+{
+    qsort(a->newest, a->kept, sizeof(*a->newest), compare_newest);
+    for (; a->kept > a->limit; a->kept--) {
+        free(a->newest[a->kept - 1].time);
+        free(a->newest[a->kept - 1].line);
+    }
+}
+
+static bool keep_call(void *context, const struct tc_past_call *call)
+{
+    struct audit *a = context;
+    struct newest *n = &a->newest[a->kept];
+    a->count++;
+    n->time = tc_json_text(tc_json_get(call->decision, "time"));
+    n->line = n->time ? line_of(a, call) : NULL;
+    if (!n->line) {
+        free(n->time);
+        return false;
+    }
+    if (++a->kept == 2 * a->limit)
+        forget_oldest(a);
+    return true;
+}
+
+static int list_newest(struct audit *a)
+{
+    a->newest = calloc(2 * a->limit, sizeof(*a->newest));
+    if (!a->newest)
+        return tc_failure_set(a->failure, TOOLCAGE_EMEMORY, TC_CLI_FREE_MEMORY, "out of memory");
+    int rc = read_calls(a, keep_call, a);
+    forget_oldest(a);
+    for (size_t i = a->kept; i-- > 0;) {
+        if (!rc && !a->printed)
+            a->printed = print_line(a, a->newest[i].line);
+        free(a->newest[i].time);
+        free(a->newest[i].line);
+    }
+    free(a->newest);
+    if (!rc && a->count > a->limit)
+        tc_cli_say("%zu older calls are not shown: --limit 0 shows all", a->count - a->limit);
+    return rc;
+}
+
+static int list_calls(struct audit *a)
+{
+    int rc = a->limit ? list_newest(a) : read_calls(a, print_call, a);
+    if (!rc && !a->count && !a->json)
+        tc_cli_say("the log has no such call");
+    return rc ? rc : a->printed;
+}
+
+/* ---- show ---- */
+
+static bool show_call(void *context, const struct tc_past_call *call)
+{
+    static const char *const chain[] = {"prev", "seq", "hash", NULL};
+    static const char *const again[] = {"prev", "seq", "hash", "call", "tool", "uid", "pid", NULL};
+    struct audit *a = context;
+    char *shown = NULL;
+    size_t size = 0;
+    FILE *out = a->json ? NULL : open_memstream(&shown, &size);
+    a->count++;
+    if (a->json)
+        return print_call(a, call);
+    if (!out)
+        return false;
+    bool fine = tc_table_object(out, call->decision, chain);
+    (void)fputc('\n', out);
+    if (call->result.at)
+        fine = tc_table_object(out, call->result, again) && fine;
+    else if (tc_scan_is(tc_json_get(call->decision, "kind"), "run"))
+        (void)fputs("no result is recorded: the call still runs, or its program was ended\n", out);
+    return tc_cli_print_text(TC_PAINT_ROWS, out, &shown) == 0 && fine;
+}
+
+static int show(struct audit *a)
+{
+    a->filter.call = a->args->operands[1];
+    int rc = read_calls(a, show_call, a);
+    return rc || a->count
+               ? rc
+               : tc_failure_set(a->failure, TOOLCAGE_ENOT_FOUND, "toolcage audit list has the ids",
+                                "the log has no call %s", a->filter.call);
+}
+
+/* ---- verify ---- */
+
+static void put_fault(void *context, const char *segment, uint64_t line, const char *what)
+{
+    FILE *out = context;
+    if (!segment)
+        (void)fprintf(out, "%s\n", what);
+    else if (line)
+        (void)fprintf(out, "%s.jsonl:%" PRIu64 ": the record %s\n", segment, line, what);
+    else
+        (void)fprintf(out, "%s.jsonl: the segment %s\n", segment, what);
+}
+
+static void put_json_fault(void *context, const char *segment, uint64_t line, const char *what)
+{
+    FILE *out = context;
+    (void)fputs(ftell(out) > 0 ? ",{\"segment\":" : "{\"segment\":", out);
+    if (segment)
+        tc_cli_json_string(out, segment);
+    else
+        (void)fputs("null", out);
+    (void)fprintf(out, ",\"line\":%" PRIu64 ",\"what\":", line);
+    tc_cli_json_string(out, what);
+    (void)fputc('}', out);
+}
+
+static int print_found(const struct audit *a, const struct tc_audit_found *found,
+                       const char *faults)
+{
+    char *shown = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&shown, &size);
+    int64_t open = (int64_t)found->run - (int64_t)found->results;
+    if (!out)
+        return tc_cli_no_memory();
+    if (a->json)
+        (void)fprintf(out,
+                      "{\"segments\":%" PRIu64 ",\"records\":%" PRIu64 ",\"run\":%" PRIu64
+                      ",\"refused\":%" PRIu64 ",\"results\":%" PRIu64 ",\"anchored\":%" PRIu64
+                      ",\"after_anchor\":%" PRIu64 ",\"faults\":[%s]}\n",
+                      found->segments, found->records, found->run, found->refused, found->results,
+                      found->anchored, found->after, faults);
+    else
+        (void)fprintf(out, "%s%" PRIu64 " records in %" PRIu64 " segments: %s\n", faults,
+                      found->records, found->segments, found->faults ? "damaged" : "ok");
+    if (!a->json && tc_args_has(a->args, "anchor"))
+        (void)fprintf(out, "the anchor has %" PRIu64 " of them; %" PRIu64 " are newer than these\n",
+                      found->anchored, found->after);
+    if (!a->json && open > 0)
+        (void)fprintf(out,
+                      "%" PRId64 " calls have no result: they still run, or their program was "
+                      "ended before them\n",
+                      open);
+    return tc_cli_print_text(a->json ? TC_PAINT_NOTHING : TC_PAINT_ROWS, out, &shown);
+}
+
+static int verify(struct audit *a)
+{
+    const char *anchor = tc_args_value(a->args, "anchor");
+    struct tc_audit_found found = {0};
+    char *faults = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&faults, &size);
+    if (!out)
+        return tc_failure_set(a->failure, TOOLCAGE_EMEMORY, TC_CLI_FREE_MEMORY, "out of memory");
+    int rc = tc_audit_verify(a->dir, anchor, a->json ? put_json_fault : put_fault, out, &found);
+    int saved = errno;
+    _autofree_ char *said = tc_cli_text(out, &faults);
+    if (rc < 0)
+        return tc_failure_set(a->failure, TOOLCAGE_ESYSTEM, "see who owns its files",
+                              "cannot read the audit log%s: %s", anchor ? " or its anchor" : "",
+                              strerror(saved));
+    rc = print_found(a, &found, said ? said : "");
+    return rc ? rc : found.faults ? EXIT_FAULTS : 0;
+}
+
+/* ---- stats, follow ---- */
+
+static int print_stats(struct audit *a)
+{
+    struct tc_stats *stats = tc_stats_new();
+    char *shown = NULL;
+    size_t size = 0;
+    FILE *out = stats ? open_memstream(&shown, &size) : NULL;
+    if (!out) {
+        tc_stats_free(stats);
+        return tc_failure_set(a->failure, TOOLCAGE_EMEMORY, TC_CLI_FREE_MEMORY, "out of memory");
+    }
+    int rc = read_calls(a, tc_stats_take, stats);
+    tc_stats_put(out, stats, a->json);
+    tc_stats_free(stats);
+    int printed = tc_cli_print_text(a->json ? TC_PAINT_NOTHING : TC_PAINT_ROWS, out, &shown);
+    return rc ? rc : printed;
+}
+
+static bool ignore(void *context, const struct tc_past_call *call)
+{
+    (void)context;
+    (void)call;
+    return true;
+}
+
+static bool follow_call(void *context, const struct tc_past_call *call)
+{
+    struct audit *a = context;
+    _autofree_ char *line = line_of(a, call);
+    a->failure->code = line && !print_line(a, line) ? 0 : TOOLCAGE_ESYSTEM;
+    return !a->failure->code;
+}
+
+/* Until a signal ends it, or nobody reads its output. */
+static int follow(struct audit *a)
+{
+    struct tc_past past = {.filter = &a->filter, .fn = ignore, .context = a};
+    struct tc_audit_cursor cursor = {.dir = a->dir};
+    int rc = 0;
+    while (!rc && !a->failure->code) {
+        rc = tc_audit_read(&cursor, tc_past_take, &past) < 0 ? fail_read(a) : 0;
+        past.fn = follow_call;
+        (void)usleep(FOLLOW_MS * 1000);
+    }
+    tc_past_done(&past);
+    tc_audit_cursor_done(&cursor);
+    return rc ? rc : TC_EXIT_FAILURE;
+}
+
+/* ---- check ---- */
+
+static int print_checked(struct audit *a, struct toolcage_policy *policy)
+{
+    char *shown = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&shown, &size);
+    struct tc_recheck *recheck =
+        out ? tc_recheck_new(policy, out, a->json, tc_failure_error(a->failure)) : NULL;
+    int rc = recheck ? read_calls(a, tc_recheck_take, recheck) : -1;
+    int64_t broken = rc ? 0 : tc_recheck_end(recheck);
+    tc_recheck_free(recheck);
+    if (!out || rc) {
+        if (out)
+            free(tc_cli_text(out, &shown));
+        return a->failure->error || a->failure->code
+                   ? -1
+                   : tc_failure_set(a->failure, TOOLCAGE_EMEMORY, TC_CLI_FREE_MEMORY,
+                                    "out of memory");
+    }
+    rc = tc_cli_print_text(a->json ? TC_PAINT_NOTHING : TC_PAINT_ROWS, out, &shown);
+    return rc ? rc : broken ? EXIT_FAULTS : 0;
+}
+
+static int check(struct audit *a)
+{
+    struct toolcage_policy *policy = NULL;
+    if (toolcage_policy_load_file(a->args->operands[1], &policy, tc_failure_error(a->failure)))
+        return -1;
+    int rc = print_checked(a, policy);
+    (void)toolcage_policy_unref(policy);
+    return rc;
+}
+
+/* ---- otlp ---- */
+
+static int print_spans(struct audit *a)
+{
+    char *shown = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&shown, &size);
+    struct tc_spans *spans = out ? tc_spans_new(out) : NULL;
+    int rc =
+        spans ? read_calls(a, tc_spans_take, spans)
+              : tc_failure_set(a->failure, TOOLCAGE_EMEMORY, TC_CLI_FREE_MEMORY, "out of memory");
+    tc_spans_end(spans);
+    _autofree_ char *request = out ? tc_cli_text(out, &shown) : NULL;
+    return rc ? rc : request ? tc_cli_print(request, size) : tc_cli_no_memory();
+}
+
+/* ---- the verb ---- */
+
+enum { FILTERS = 1, LIMIT = 2, ANCHOR = 4 };
+
+static const struct {
+    const char *name;
+    int (*run)(struct audit *a);
+    size_t operands;
+    int takes; /* options */
+} actions[] = {
+    {"list", list_calls, 1, FILTERS | LIMIT},
+    {"show", show, 2, 0},
+    {"verify", verify, 1, ANCHOR},
+    {"check", check, 2, FILTERS},
+    {"stats", print_stats, 1, FILTERS},
+    {"otlp", print_spans, 1, FILTERS},
+    {"follow", follow, 1, FILTERS},
+};
+
+static const struct {
+    const char *name;
+    int takes;
+} taken[] = {{"tool", FILTERS}, {"status", FILTERS}, {"since", FILTERS}, {"until", FILTERS},
+             {"host", FILTERS}, {"path", FILTERS},   {"limit", LIMIT},   {"anchor", ANCHOR}};
+
+/* An option that an action does not take would be ignored. */
+static int check_taken(struct audit *a, size_t action)
+{
+    for (size_t i = 0; i < TC_COUNT(taken); i++)
+        if (tc_args_has(a->args, taken[i].name) && !(actions[action].takes & taken[i].takes))
+            return tc_failure_set(a->failure, TOOLCAGE_EUSAGE, "toolcage audit --help",
+                                  "audit %s does not take --%s", actions[action].name,
+                                  taken[i].name);
+    return 0;
+}
+
+static int read_time(struct audit *a, const char *option, char *to, size_t size, const char **ret)
+{
+    const char *said = tc_args_value(a->args, option);
+    if (!said)
+        return 0;
+    *ret = to;
+    return tc_past_time(said, to, size)
+               ? 0
+               : tc_failure_set(a->failure, TOOLCAGE_EUSAGE,
+                                "write 2026-01-31, 2026-01-31T12:00 (UTC), or 30m, 2h, 7d",
+                                "--%s %s is not a time", option, said);
+}
+
+static bool is_status(const char *word)
+{
+    static const char *const words[] = {"ok",     "failed",    "timeout", "limit",
+                                        "denied", "cancelled", "error",   "unfinished"};
+    for (size_t i = 0; i < TC_COUNT(words); i++)
+        if (!strcmp(words[i], word))
+            return true;
+    return false;
+}
+
+static int read_options(struct audit *a)
+{
+    const char *limit = tc_args_value(a->args, "limit");
+    char *end = NULL;
+    unsigned long long number = limit ? strtoull(limit, &end, 10) : USUAL_LIMIT;
+    a->json = tc_args_has(a->args, "json");
+    a->filter.tool = tc_args_value(a->args, "tool");
+    a->filter.status = tc_args_value(a->args, "status");
+    a->filter.host = tc_args_value(a->args, "host");
+    a->filter.path = tc_args_value(a->args, "path");
+    a->limit = (size_t)number;
+    if (a->filter.status && !is_status(a->filter.status))
+        return tc_failure_set(a->failure, TOOLCAGE_EUSAGE,
+                              "write ok, failed, timeout, limit, denied, cancelled, error or "
+                              "unfinished",
+                              "--status %s is not a status", a->filter.status);
+    if (a->filter.path && a->filter.path[0] != '/')
+        return tc_failure_set(a->failure, TOOLCAGE_EUSAGE,
+                              "write an absolute path, as the log has it",
+                              "--path %s is not absolute", a->filter.path);
+    if (limit && (end == limit || *end || limit[0] == '-' || number > LIMIT_MAX))
+        return tc_failure_set(a->failure, TOOLCAGE_EUSAGE, "write a number up to 1000000; 0: all",
+                              "--limit %s is not a number of calls", limit);
+    if (read_time(a, "since", a->since, sizeof(a->since), &a->filter.since))
+        return -1;
+    return read_time(a, "until", a->until, sizeof(a->until), &a->filter.until);
+}
+
+static int run_action(struct audit *a)
+{
+    const char *word = a->args->operand_count ? a->args->operands[0] : "list";
+    size_t given = a->args->operand_count ? a->args->operand_count : 1;
+    for (size_t i = 0; i < TC_COUNT(actions); i++) {
+        if (strcmp(word, actions[i].name) != 0)
+            continue;
+        if (given != actions[i].operands)
+            return tc_failure_set(a->failure, TOOLCAGE_EUSAGE,
+                                  "toolcage audit show CALL; toolcage audit check POLICY",
+                                  "audit %s takes %s", word,
+                                  actions[i].operands > 1 ? "one operand" : "no operand");
+        if (check_taken(a, i) || read_options(a) || open_log(a))
+            return -1;
+        return actions[i].run(a);
+    }
+    return tc_failure_set(a->failure, TOOLCAGE_EUSAGE,
+                          "write list, show, verify, check, stats, otlp or follow",
+                          "audit has no action \"%s\"", word);
+}
+
+static int run_audit(const struct tc_args *args)
+{
+    _autofailure_ struct tc_failure failure = {0};
+    struct audit a = {.args = args, .failure = &failure, .dir = -1};
+    int rc = run_action(&a);
+    if (a.dir >= 0)
+        (void)close(a.dir);
+    return rc < 0 ? tc_failure_tell(&failure, args, NULL) : rc;
+}
+
+const struct tc_verb tc_verb_audit = {
+    .name = "audit",
+    .operands = "[list|show CALL|verify|check POLICY|stats|otlp|follow]",
+    .summary = "show and check the log of all calls",
+    .text = text,
+    .options = options,
+    .least = 0,
+    .most = 2,
+    .run = run_audit,
+};
