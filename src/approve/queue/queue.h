@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The queue of approvals: a directory in the user's state where a host stores the request of a call
+ * that waits, and a person the answer. It only carries both; the gate of the call decides. For the
+ * command line and the MCP server, which pass an answer on with toolcage_call_approve() and
+ * toolcage_call_deny(); no part of the library.
+ *
+ * ID.json is a request. Its host holds a lock on it, so an unlocked one is the rest of a host that
+ * was killed; the next process that opens the queue removes it. ID.answer is the answer. Other
+ * users cannot enter the directory. Any program of the same user can answer, as it could also
+ * change that user's policies. */
+#ifndef TC_APPROVE_QUEUE_QUEUE_H
+#define TC_APPROVE_QUEUE_QUEUE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    TC_QUEUE_MAX = 64,     /* waiting requests of a user */
+    TC_QUEUE_ID_SIZE = 27, /* a ULID */
+    TC_QUEUE_DIGEST_SIZE = 72,
+    TC_QUEUE_REASON_MAX = 512, /* bytes */
+    /* How often a host looks for an answer. Polled, because a user may have few inotify instances
+     * (often 128), and a person takes longer than this. */
+    TC_QUEUE_LOOK_MS = 200,
+};
+
+/* Why a function failed. */
+struct tc_queue_fault {
+    int code; /* TOOLCAGE_E…; TOOLCAGE_EDENIED: the queue does not take this request */
+    const char *hint;
+    char text[320];
+};
+
+/* ---- wait.c: the host ---- */
+
+struct tc_wait; /* a waiting request */
+
+enum tc_answer { TC_ANSWER_NONE, TC_ANSWER_YES, TC_ANSWER_NO };
+
+/* Stores `request`, the JSON of toolcage_call_approval_json(). `asker`: the
+ * name of the program that waits, in small letters. 0, or a negative code. */
+int tc_wait_begin(const char *request, const char *asker, struct tc_wait **ret,
+                  struct tc_queue_fault *fault);
+const char *tc_wait_id(const struct tc_wait *wait);
+/* Looks for the answer, without waiting. Every problem is a no: an unusable answer, the end of the
+ * time, a removed request. *ret_reason: why not; owned, NULL: no reason. */
+enum tc_answer tc_wait_look(const struct tc_wait *wait, char **ret_reason);
+/* Withdraws the request, if it is still stored, and frees `wait`. NULL is allowed. */
+void tc_wait_end(struct tc_wait *wait);
+
+/* ---- answer.c: the person ---- */
+
+struct tc_queued {
+    char id[TC_QUEUE_ID_SIZE], digest[TC_QUEUE_DIGEST_SIZE];
+    int64_t created, expires; /* seconds of real time */
+    char *asker;
+    char *subject; /* the JSON text with this digest */
+};
+
+void tc_queued_done(struct tc_queued *queued);
+
+/* The waiting requests, the oldest first; owned. 0, or a negative code. */
+int tc_queue_list(struct tc_queued **ret, size_t *ret_count, struct tc_queue_fault *fault);
+void tc_queue_free(struct tc_queued *list, size_t count);
+/* The waiting request whose id begins with `prefix`, in either case. 0, or a negative code:
+ * TOOLCAGE_ENOT_FOUND: none; TOOLCAGE_EUSAGE: several. */
+int tc_queue_find(const char *prefix, struct tc_queued *ret, struct tc_queue_fault *fault);
+/* Stores the answer to exactly this request; the first answer counts. `reason` is for the model;
+ * NULL: none. Returns when the host has read it: 0; after a few seconds without that: 1. Negative:
+ * TOOLCAGE_ENOT_FOUND: the call no longer waits; TOOLCAGE_EUSAGE: it was answered. */
+int tc_queue_answer(const struct tc_queued *queued, bool yes, const char *reason,
+                    struct tc_queue_fault *fault);
+
+#endif
