@@ -1,177 +1,88 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Before a call that needs a person's approval: asks the user at the terminal. Every value is shown
- * as JSON, in rows that are shorter than a terminal of 80 columns and begin with a bar, so that a
- * model's text cannot pass for another row or for a question of toolcage. No answer is a no. */
+ * Before a call that needs a person's approval: asks the user at the terminal, or waits for
+ * `toolcage approvals`. No answer is a no. */
+#include "cli/call/consent.h"
+
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "cli/call/run.h"
+#include "approve/queue/queue.h"
 #include "cli/show/json.h"
 #include "cli/show/say.h"
-#include "text/utf8.h"
 
-enum {
-    SHORT = 400, /* bytes of a value, and rows of all values, that are shown without being asked
-                    for */
-    ROWS = 40,
-    COLUMNS = 60, /* of a value */
-};
+/* ---- at the terminal ---- */
 
-struct consent {
-    struct toolcage_call *call;
-    struct tc_slice subject;
-    char *digest, *tool, *tier;
-    int fd;
-    FILE *terminal;
-};
-
-static void done(struct consent *c)
+bool tc_person_open(struct tc_person *ret)
 {
-    free(c->digest);
-    free(c->tool);
-    free(c->tier);
-    if (c->terminal)
-        (void)fclose(c->terminal);
-    if (c->fd >= 0)
-        (void)close(c->fd);
+    ret->in = NULL;
+    ret->fd = isatty(STDERR_FILENO) ? open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY) : -1;
+    int copy = ret->fd < 0 ? -1 : fcntl(ret->fd, F_DUPFD_CLOEXEC, 0);
+    if (copy >= 0)
+        ret->in = fdopen(copy, "r");
+    return ret->in;
 }
 
-/* What is shown: all of it (`whole`), or what fits; then `cut` says that something is left out. */
-struct view {
-    FILE *out;
-    bool whole, cut;
-    size_t rows;
-};
-
-/* The most columns that a character can take: escaped as \u{10ffff}, or wide. */
-static size_t columns_of(uint32_t point)
+void tc_person_close(struct tc_person *person)
 {
-    return tc_utf8_unshown(point) ? 10 : point < 0x7f ? 1 : 2;
+    if (person->in)
+        (void)fclose(person->in);
+    if (person->fd >= 0)
+        (void)close(person->fd);
 }
 
-/* The bytes of the text's first row. */
-static size_t row_of(const char *text, size_t length)
-{
-    size_t at = 0, columns = 0;
-    uint32_t point;
-    while (at < length) {
-        size_t n = tc_utf8_decode(text + at, length - at, &point);
-        columns += n ? columns_of(point) : 4;
-        if (columns > COLUMNS)
-            break;
-        at += n ? n : 1;
-    }
-    return at;
-}
-
-static void put_value(struct view *v, const char *label, struct tc_slice value)
-{
-    const char *at = value.at;
-    size_t left = value.length, most = v->whole || left <= SHORT ? left : SHORT, shown = 0;
-    while (shown < most && (v->whole || v->rows < ROWS)) {
-        size_t n = row_of(at + shown, most - shown);
-        (void)fprintf(v->out, "  %-10s | %.*s\n", label, (int)n, at + shown);
-        label = "";
-        shown += n;
-        v->rows++;
-    }
-    if (shown < left) {
-        (void)fprintf(v->out, "  %-10s … %zu more bytes\n", label, left - shown);
-        v->cut = true;
-    }
-}
-
-static void put_member(struct view *v, const char *label, const char *key, const struct consent *c)
-{
-    struct tc_slice value = tc_json_get(c->subject, key);
-    if (value.at)
-        put_value(v, label, value);
-}
-
-/* Each element, or a member of each. */
-static void put_list(struct view *v, const char *label, const char *key, const char *member,
-                     const struct consent *c)
-{
-    struct tc_scan_each each = tc_scan_walk(tc_json_get(c->subject, key));
-    while (tc_scan_next(&each)) {
-        put_value(v, label, member ? tc_json_get(each.value, member) : each.value);
-        label = "";
-    }
-}
-
-/* Each granted path, with the host's path if that is another one. */
-static void put_paths(struct view *v, const char *label, const struct consent *c)
-{
-    struct tc_scan_each each = tc_scan_walk(tc_json_get(c->subject, label));
-    while (tc_scan_next(&each)) {
-        struct tc_slice path = tc_json_get(each.value, "path");
-        struct tc_slice from = tc_json_get(each.value, "from");
-        put_value(v, label, path);
-        if (from.length != path.length || memcmp(from.at, path.at, from.length) != 0)
-            put_value(v, "  from", from);
-        label = "";
-    }
-}
-
-/* Shows the request; `whole`: all of it. Is something left out? */
-static bool show(const struct consent *c, bool whole)
+/* Is something left out? */
+static bool show(struct tc_slice subject, bool whole)
 {
     char *text = NULL;
     size_t size = 0;
-    struct view v = {.out = open_memstream(&text, &size), .whole = whole};
-    if (!v.out)
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
         return true;
-    put_member(&v, "arguments", "arguments", c);
-    put_member(&v, "command", "command", c);
-    put_member(&v, "input", "input", c);
-    put_member(&v, "input", "input_base64", c);
-    if (tc_json_get(c->subject, "pipe").at)
-        (void)fputs("  input      standard input, which is not shown here\n", v.out);
-    put_list(&v, "files", "files", "path", c);
-    put_list(&v, "directory", "cwd", "path", c);
-    put_member(&v, "backend", "backend", c);
-    put_paths(&v, "read", c);
-    put_paths(&v, "write", c);
-    put_list(&v, "sockets", "unix_sockets", "path", c);
-    put_list(&v, "network", "network", NULL, c);
-    put_list(&v, "secrets", "secrets", NULL, c);
-    put_member(&v, "variables", "environment", c);
-    if (!fclose(v.out))
+    bool cut = tc_subject_show(out, subject, whole);
+    if (!fclose(out))
         tc_cli_stderr_painted(TC_PAINT_NOTHING, text);
     free(text);
-    return v.cut;
+    return cut;
 }
 
-static int refuse(const struct consent *c, struct tc_failure *failure)
+/* NULL: no reason. */
+static char *ask_reason(const struct tc_person *person)
 {
     char line[512] = "";
-    if (!tc_cli_ask(c->fd, "why not? the model reads this; empty: no reason") ||
-        !fgets(line, sizeof(line), c->terminal))
-        line[0] = '\0';
+    if (!tc_cli_ask(person->fd, "why not? the model reads this; empty: no reason") ||
+        !fgets(line, sizeof(line), person->in))
+        return NULL;
     line[strcspn(line, "\n")] = '\0';
-    return toolcage_call_deny(c->call, line[0] ? line : NULL, tc_failure_error(failure));
+    return line[0] ? strdup(line) : NULL;
 }
 
-static int ask(const struct consent *c, struct tc_failure *failure)
+char tc_person_decide(const struct tc_person *person, struct tc_slice subject, char **ret_reason)
 {
-    tc_cli_say("tool %s needs a person's approval (tier %s)", c->tool, c->tier);
-    bool more = show(c, false); /* nobody approves what was not shown */
+    _autofree_ char *tool = tc_json_line(tc_json_get(subject, "tool"));
+    _autofree_ char *tier = tc_json_line(tc_json_get(subject, "tier"));
+    *ret_reason = NULL;
+    if (!tier)
+        return 0;
+    tc_cli_say("tool %s needs a person's approval (tier %s)", tool ? tool : "(a bare command)",
+               tier);
+    bool more = show(subject, false); /* nobody approves what was not shown */
     for (;;) {
-        char answer = tc_cli_answer(c->fd, c->terminal,
+        char answer = tc_cli_answer(person->fd, person->in,
                                     more ? "run this call? v: view all of it first, n: no"
                                          : "run this call? y: yes, n: no");
         switch (more && answer == 'y' ? 'v' : answer) {
         case 'y':
-            return toolcage_call_approve(c->call, c->digest, tc_failure_error(failure));
+            return 'y';
         case 'n':
-            return refuse(c, failure);
+            *ret_reason = ask_reason(person);
+            return 'n';
         case 'v':
-            more = show(c, true);
+            more = show(subject, true);
             continue;
         default:
             return 0;
@@ -179,32 +90,78 @@ static int ask(const struct consent *c, struct tc_failure *failure)
     }
 }
 
-int tc_consent_ask(struct toolcage_call *call, struct tc_failure *failure)
+static int ask_person(struct toolcage_call *call, const struct tc_person *person,
+                      struct tc_slice subject, const char *digest, struct tc_failure *failure)
+{
+    _autofree_ char *reason = NULL;
+    char answer = tc_person_decide(person, subject, &reason);
+    return answer == 'y'   ? toolcage_call_approve(call, digest, tc_failure_error(failure))
+           : answer == 'n' ? toolcage_call_deny(call, reason, tc_failure_error(failure))
+                           : 0;
+}
+
+/* ---- by the queue ---- */
+
+static int fail_queue(struct toolcage_call *call, const struct tc_queue_fault *fault,
+                      struct tc_failure *failure)
+{
+    if (fault->code == TOOLCAGE_EDENIED)
+        return toolcage_call_deny(call, fault->text, tc_failure_error(failure));
+    return tc_failure_set(failure, fault->code, fault->hint, "%s", fault->text);
+}
+
+static int wait_for_person(struct toolcage_call *call, const char *asker, const char *request,
+                           const char *digest, struct tc_failure *failure)
+{
+    const struct timespec pause = {.tv_nsec = TC_QUEUE_LOOK_MS * 1000000L};
+    struct tc_queue_fault fault;
+    struct tc_wait *wait;
+    _autofree_ char *reason = NULL;
+    enum tc_answer answer;
+    if (tc_wait_begin(request, asker, &wait, &fault) < 0)
+        return fail_queue(call, &fault, failure);
+    tc_cli_say("the call waits for a person's approval: toolcage approvals show %s",
+               tc_wait_id(wait));
+    while ((answer = tc_wait_look(wait, &reason)) == TC_ANSWER_NONE)
+        (void)nanosleep(&pause, NULL);
+    tc_wait_end(wait);
+    return answer == TC_ANSWER_YES ? toolcage_call_approve(call, digest, tc_failure_error(failure))
+                                   : toolcage_call_deny(call, reason, tc_failure_error(failure));
+}
+
+/* ---- both ---- */
+
+static int ask(struct toolcage_call *call, const char *queue, const char *json,
+               struct tc_failure *failure)
+{
+    struct tc_person person = {.fd = -1};
+    struct tc_slice request = tc_json_of(json), subject = tc_json_get(request, "subject");
+    _autofree_ char *digest = tc_json_text(tc_json_get(request, "digest"));
+    int rc = 0;
+    if (!digest || !tc_json_true(tc_json_get(request, "needed")))
+        return 0;
+    /* a call of this tier is started by a person, so one must be at a terminal */
+    bool by_hand = tc_scan_is(tc_json_get(subject, "tier"), "ManualOnly");
+    if (tc_person_open(&person))
+        rc = ask_person(call, &person, subject, digest, failure);
+    else if (queue && !by_hand)
+        rc = wait_for_person(call, queue, json, digest, failure);
+    tc_person_close(&person);
+    return rc;
+}
+
+int tc_consent_ask(struct toolcage_call *call, const char *queue, struct tc_failure *failure)
 {
     _autoerror_ struct toolcage_error *err = NULL;
     char *json = NULL;
-    struct consent c = {.call = call, .fd = -1};
-    if (!isatty(STDERR_FILENO))
+    if (!queue && !isatty(STDERR_FILENO))
         return 0;
     if (toolcage_call_approval_json(call, &json, &err)) /* else start fails for the same reason */
         return strcmp(toolcage_error_stage(err), "approve") == 0
                    ? toolcage_call_deny(call, toolcage_error_message(err),
                                         tc_failure_error(failure))
                    : 0;
-    struct tc_slice request = tc_json_of(json);
-    int rc = 0;
-    if (tc_json_true(tc_json_get(request, "needed")))
-        c.fd = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
-    c.terminal = c.fd < 0 ? NULL : fdopen(dup(c.fd), "r");
-    c.subject = tc_json_get(request, "subject");
-    c.digest = tc_json_text(tc_json_get(request, "digest"));
-    c.tool = tc_json_line(tc_json_get(c.subject, "tool"));
-    if (!c.tool)
-        c.tool = strdup("(a bare command)");
-    c.tier = tc_json_line(tc_json_get(c.subject, "tier"));
-    if (c.terminal && c.digest && c.tool && c.tier)
-        rc = ask(&c, failure);
-    done(&c);
+    int rc = ask(call, queue, json, failure);
     toolcage_free(json);
     return rc;
 }

@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#include "cli/call/consent.h"
 #include "cli/call/last.h"
 #include "cli/call/outdir.h"
 #include "cli/show/clean.h"
@@ -38,6 +39,7 @@ struct run {
     bool shown[3];        /* streams that go to a terminal */
     bool unfinished;      /* the last line on the terminal is incomplete */
     bool aside;           /* the tool's output goes to standard error */
+    const char *queue;    /* --queue: the verb's name; NULL: not given */
     const char *job;      /* of the progress line while the tool runs; NULL: no line */
     const char *progress; /* of the progress line that was begun; NULL: none */
     struct tc_clean_held held[3];
@@ -295,7 +297,7 @@ static int run_call(struct run *run, bool input, bool json, struct tc_failure *f
     struct toolcage_error **err = tc_failure_error(failure);
     if (!json && toolcage_call_set_output_callback(run->call, on_output, run, err))
         return -1;
-    if (tc_consent_ask(run->call, failure))
+    if (tc_consent_ask(run->call, run->queue, failure))
         return -1;
     catch_signals(run);
     if (toolcage_call_start(run->call, err))
@@ -346,7 +348,11 @@ int tc_run_silent(struct toolcage_call *call, struct tc_failure *failure)
 
 int tc_run(struct tc_setup *setup, const struct tc_args *args, const char *tool, bool input)
 {
-    struct run run = {.call = setup->call, .sink = -1, .aside = setup->aside, .job = setup->job};
+    struct run run = {.call = setup->call,
+                      .sink = -1,
+                      .aside = setup->aside,
+                      .queue = tc_args_has(args, "queue") ? args->verb->name : NULL,
+                      .job = setup->job};
     for (int stream = STDOUT_FILENO; stream <= STDERR_FILENO; stream++)
         run.shown[stream] = isatty(stream);
     run.mark.plain = !tc_cli_draws(run.shown[STDERR_FILENO] ? STDERR_FILENO : STDOUT_FILENO);

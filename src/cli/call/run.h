@@ -26,12 +26,6 @@ bool tc_terminal_is_one(void);
  * requested the end, or 0. 0, or -1 with the failure. */
 int tc_terminal_run(struct toolcage_call *call, int *ret_signal, struct tc_failure *failure);
 
-/* ---- consent.c ---- */
-
-/* If the call needs a person's approval, asks at the terminal, if there is one, and passes the
- * answer to the call. 0, or -1 with the failure. */
-int tc_consent_ask(struct toolcage_call *call, struct tc_failure *failure);
-
 /* ---- question.c: staged changes ---- */
 
 /* Asks at the terminal, if there is one, whether to apply a call's staged changes. Reports the

@@ -16,6 +16,7 @@
 #include <termios.h>
 #include <time.h>
 
+#include "cli/call/consent.h"
 #include "cli/show/say.h"
 #include "cli/show/screen.h"
 
@@ -337,7 +338,7 @@ static int prepare_terminal(struct terminal *t, struct tc_failure *failure)
 
 static int run_terminal(struct terminal *t, struct tc_failure *failure)
 {
-    int rc = tc_consent_ask(t->call, failure);
+    int rc = tc_consent_ask(t->call, NULL, failure);
     if (rc)
         return rc;
     catch_signals(t);

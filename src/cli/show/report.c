@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/show/clean.h"
 #include "cli/show/foreign_options.h"
 #include "cli/show/review.h"
 #include "cli/show/say.h"
@@ -307,11 +306,7 @@ void tc_report_notice(const struct toolcage_result *result)
 
 int tc_report_json(const struct toolcage_result *result)
 {
-    const char *json = toolcage_result_json(result);
-    if (!isatty(STDOUT_FILENO))
-        return tc_cli_print_line(json);
-    _autofree_ char *clean = tc_clean(TC_CLEAN_JSON, json, strlen(json), NULL);
-    return clean ? tc_cli_print_line(clean) : tc_cli_no_memory();
+    return tc_cli_print_json(toolcage_result_json(result));
 }
 
 static void put_step(FILE *out, const char *name, int64_t us)

@@ -206,6 +206,14 @@ int tc_cli_print_clean(const char *text)
     return tc_cli_print_painted(TC_PAINT_NOTHING, text);
 }
 
+int tc_cli_print_json(const char *json)
+{
+    if (!isatty(STDOUT_FILENO))
+        return tc_cli_print_line(json);
+    _autofree_ char *clean = tc_clean(TC_CLEAN_JSON, json, strlen(json), NULL);
+    return clean ? tc_cli_print_line(clean) : tc_cli_no_memory();
+}
+
 void tc_cli_json_string(FILE *out, const char *text)
 {
     char *escaped = NULL;

@@ -44,7 +44,11 @@ int tc_cli_print_line(const char *text);
 /* The same for text with untrusted parts, which is escaped first. */
 int tc_cli_print_clean(const char *text);
 int tc_cli_print_painted(enum tc_paint paint, const char *text);
-/* The same for a stream of open_memstream(), which is closed and freed. */
+/* Prints JSON and a newline: the same bytes, except for a terminal, where JSON's escapes are used.
+ */
+int tc_cli_print_json(const char *json);
+/* The same as tc_cli_print_painted() for a stream of open_memstream(), which is closed and freed.
+ */
 int tc_cli_print_text(enum tc_paint paint, FILE *out, char **text);
 
 /* Writes the words of a text, wrapped to lines of at most `width` and indented by `indent`. The

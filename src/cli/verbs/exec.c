@@ -15,6 +15,7 @@ static const struct tc_option options[] = {
     {"tool", 0, "NAME", NULL, "run under the grant of this tool instead of [defaults]"},
     TC_OPTIONS_NARROWING,
     TC_OPTION_SESSION,
+    TC_OPTION_QUEUE,
     TC_OPTION_OUTPUT_DIR,
     TC_OPTION_STDIN,
     TC_OPTION_JSON,

@@ -5,11 +5,8 @@ model wrote cannot pass for the question, nor for the answer."""
 
 import json
 import os
-import pty
-import select
-import time
 
-from cli import Place, check, expect, finish, require_user
+from cli import Person, Place, check, expect, finish, require_user
 
 POLICY = """
 [tool.say]
@@ -36,46 +33,6 @@ filesystem.readable = ["{0}"]
 backend = "process"
 command = ["echo", "free"]
 """
-
-
-class Person:
-    """Whoever sits at the terminal of a call."""
-
-    def __init__(self, place, *args):
-        self.seen = ""
-        argv = place.argv(*args)
-        self.pid, self.fd = pty.fork()
-        if not self.pid:
-            try:
-                os.chdir(place.project)
-                os.execvpe(argv[0], argv, {**place.environ, "TERM": "dumb"})
-            finally:
-                os._exit(127)
-
-    def wait_for(self, text, seconds=20):
-        until = time.monotonic() + seconds
-        while text not in self.seen and time.monotonic() < until:
-            if select.select([self.fd], [], [], 0.2)[0]:
-                try:
-                    self.seen += os.read(self.fd, 65536).decode(errors="replace")
-                except OSError:
-                    break
-        return text in self.seen
-
-    def answer(self, question, line):
-        """Waits for the question that came after all earlier answers."""
-        found = self.wait_for(question)
-        self.past = self.seen
-        self.seen = ""
-        os.write(self.fd, line.encode() + b"\n")
-        return found
-
-    def end(self):
-        """The exit code; `seen` is what came since the last answer."""
-        self.wait_for("\0 never", 20)
-        _, status = os.waitpid(self.pid, 0)
-        os.close(self.fd)
-        return os.waitstatus_to_exitcode(status)
 
 
 def arrange():

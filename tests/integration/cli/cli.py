@@ -5,12 +5,15 @@
 import fcntl
 import json
 import os
+import pty
+import select
 import shutil
 import struct
 import subprocess
 import sys
 import tempfile
 import termios
+import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
@@ -138,6 +141,46 @@ class Place:
             out, err = process.communicate()
             err += b"\n(killed by the test: no end)"
         return Answer(process.returncode, out, err)
+
+
+class Person:
+    """Whoever sits at the terminal of a call."""
+
+    def __init__(self, place, *args):
+        self.seen = ""
+        argv = place.argv(*args)
+        self.pid, self.fd = pty.fork()
+        if not self.pid:
+            try:
+                os.chdir(place.project)
+                os.execvpe(argv[0], argv, {**place.environ, "TERM": "dumb"})
+            finally:
+                os._exit(127)
+
+    def wait_for(self, text, seconds=20):
+        until = time.monotonic() + seconds
+        while text not in self.seen and time.monotonic() < until:
+            if select.select([self.fd], [], [], 0.2)[0]:
+                try:
+                    self.seen += os.read(self.fd, 65536).decode(errors="replace")
+                except OSError:
+                    break
+        return text in self.seen
+
+    def answer(self, question, line):
+        """Waits for the question that came after all earlier answers."""
+        found = self.wait_for(question)
+        self.past = self.seen
+        self.seen = ""
+        os.write(self.fd, line.encode() + b"\n")
+        return found
+
+    def end(self):
+        """The exit code; `seen` is what came since the last answer."""
+        self.wait_for("\0 never", 20)
+        _, status = os.waitpid(self.pid, 0)
+        os.close(self.fd)
+        return os.waitstatus_to_exitcode(status)
 
 
 class Answer:

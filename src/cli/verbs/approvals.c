@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * `toolcage approvals`: shows and answers the requests in the queue of approvals. A yes is bound to
+ * a request that was shown: at a terminal above the question, elsewhere before, by its digest. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "approve/queue/queue.h"
+#include "cli/call/consent.h"
+#include "cli/show/failure.h"
+#include "cli/show/json.h"
+#include "cli/show/opts.h"
+#include "cli/show/say.h"
+
+enum { EXIT_WAITS = 1 }; /* the request was not answered */
+
+static const struct tc_option options[] = {
+    {"digest", 0, "DIGEST", NULL, "with approve: the digest that show printed; asks no question"},
+    {"reason", 0, "TEXT", NULL, "with deny: why; the model reads this"},
+    {"watch", 0, NULL, NULL, "with list: go on, and ring for each new request"},
+    TC_OPTION_JSON,
+    TC_OPTION_HELP,
+    {0},
+};
+
+static const char text[] =
+    "With --queue a call that needs a person's approval waits here for the answer, for ten "
+    "minutes.\n"
+    "ID is the request's id, or its beginning. approve shows the request and asks; without a "
+    "terminal it\n"
+    "needs the digest that show printed. A yes is for one call, and only if nothing of it has "
+    "changed.\n"
+    "Any program of this user can answer; a tool in a cage cannot.\n"
+    "\n"
+    "examples:\n"
+    "  toolcage mcp --policy tools.toml --queue\n"
+    "  toolcage approvals                     which calls wait\n"
+    "  toolcage approvals list --watch\n"
+    "  toolcage approvals show 01JD8XKQ7P\n"
+    "  toolcage approvals approve 01JD8XKQ7P\n"
+    "  toolcage approvals deny 01JD8XKQ7P --reason 'not on a Sunday'\n";
+
+static int fail(struct tc_failure *failure, const struct tc_queue_fault *fault)
+{
+    return tc_failure_set(failure, fault->code, fault->hint, "%s", fault->text);
+}
+
+/* ---- list ---- */
+
+struct list {
+    struct tc_queued *items;
+    size_t count;
+};
+
+/* Nobody can approve what the reader of JSON refuses: it is nested too deeply. */
+static bool is_shown(const struct tc_queued *q)
+{
+    return tc_json_of(q->subject).at;
+}
+
+static void put_row(FILE *out, const struct tc_queued *q)
+{
+    _autofree_ char *tool = tc_json_line(tc_json_get(tc_json_of(q->subject), "tool"));
+    const char *otherwise = is_shown(q) ? "(a bare command)" : "(cannot be shown)";
+    int64_t left = q->expires - (int64_t)time(NULL);
+    (void)fprintf(out, "%s  %5" PRId64 "s left  by %-4s  %s\n", q->id, left < 0 ? 0 : left,
+                  q->asker, tool ? tool : otherwise);
+}
+
+static void put_string(FILE *out, const char *key, const char *value)
+{
+    (void)fprintf(out, ",\"%s\":", key);
+    tc_cli_json_string(out, value);
+}
+
+static void put_object(FILE *out, const struct tc_queued *q)
+{
+    (void)fprintf(out, "{\"id\":\"%s\",\"created\":%" PRId64 ",\"expires\":%" PRId64, q->id,
+                  q->created, q->expires);
+    put_string(out, "asker", q->asker);
+    put_string(out, "digest", q->digest);
+    (void)fprintf(out, ",\"subject\":%s}", q->subject);
+}
+
+/* Closes the stream, and prints its JSON. */
+static int print_stream(FILE *out, char **all)
+{
+    _autofree_ char *json = tc_cli_text(out, all);
+    return json ? tc_cli_print_json(json) : tc_cli_no_memory();
+}
+
+static int print_json(const struct list *list)
+{
+    char *all = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&all, &size);
+    if (!out)
+        return tc_cli_no_memory();
+    (void)fputs("{\"requests\":[", out);
+    for (size_t i = 0; i < list->count; i++) {
+        (void)fputs(i ? "," : "", out);
+        put_object(out, &list->items[i]);
+    }
+    (void)fputs("]}", out);
+    return print_stream(out, &all);
+}
+
+static bool has(const struct list *list, const char *id)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (strcmp(list->items[i].id, id) == 0)
+            return true;
+    return false;
+}
+
+/* Prints the requests that are not in `before`. */
+static int print_new(const struct list *list, const struct list *before, size_t *ret_count)
+{
+    char *all = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&all, &size);
+    if (!out)
+        return tc_cli_no_memory();
+    *ret_count = 0;
+    for (size_t i = 0; i < list->count; i++)
+        if (!has(before, list->items[i].id)) {
+            put_row(out, &list->items[i]);
+            ++*ret_count;
+        }
+    return tc_cli_print_text(TC_PAINT_ROWS, out, &all);
+}
+
+/* Until it is ended by a signal, or standard output is closed. */
+static int watch(struct tc_failure *failure)
+{
+    struct list now = {0}, before = {0};
+    struct tc_queue_fault fault;
+    size_t count;
+    int rc = 0;
+    while (!rc) {
+        if (tc_queue_list(&now.items, &now.count, &fault) < 0) {
+            rc = fail(failure, &fault);
+            break;
+        }
+        rc = print_new(&now, &before, &count);
+        for (; !rc && count && isatty(STDOUT_FILENO); count--)
+            rc = tc_cli_print("\a", 1);
+        tc_queue_free(before.items, before.count);
+        before = now;
+        now = (struct list){0};
+        (void)nanosleep(&(struct timespec){.tv_nsec = 500000000}, NULL);
+    }
+    tc_queue_free(before.items, before.count);
+    return rc;
+}
+
+static int run_list(const struct tc_args *args, struct tc_failure *failure)
+{
+    struct list list = {0}, none = {0};
+    struct tc_queue_fault fault;
+    size_t count;
+    if (tc_args_has(args, "watch"))
+        return watch(failure);
+    if (tc_queue_list(&list.items, &list.count, &fault) < 0)
+        return fail(failure, &fault);
+    int rc = tc_args_has(args, "json") ? print_json(&list) : print_new(&list, &none, &count);
+    if (!rc && !list.count && !tc_args_has(args, "json"))
+        tc_cli_hint("no call waits; toolcage mcp --queue, call --queue and exec --queue make them "
+                    "wait here");
+    tc_queue_free(list.items, list.count);
+    return rc;
+}
+
+/* ---- show ---- */
+
+static void put_tier(FILE *out, const struct tc_queued *q)
+{
+    struct tc_slice tier = tc_json_get(tc_json_of(q->subject), "tier");
+    (void)fprintf(out, "  %-10s | %.*s\n", "tier", (int)tier.length, tier.at ? tier.at : "");
+}
+
+static int show(const struct tc_args *args, const struct tc_queued *q, struct tc_failure *failure)
+{
+    char *all = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&all, &size);
+    (void)failure;
+    if (!out)
+        return tc_cli_no_memory();
+    if (tc_args_has(args, "json")) {
+        put_object(out, q);
+        return print_stream(out, &all);
+    }
+    put_row(out, q);
+    put_tier(out, q);
+    (void)tc_subject_show(out, tc_json_of(q->subject), true);
+    (void)fprintf(out, "  digest     | %s\n", q->digest);
+    return tc_cli_print_text(TC_PAINT_NOTHING, out, &all);
+}
+
+/* ---- approve, deny ---- */
+
+static int answer(const struct tc_queued *q, bool yes, const char *reason,
+                  struct tc_failure *failure)
+{
+    struct tc_queue_fault fault;
+    int rc = tc_queue_answer(q, yes, reason, &fault);
+    if (rc < 0)
+        return fail(failure, &fault);
+    tc_cli_say("%s request %s", yes ? "approved" : "refused", q->id);
+    if (rc)
+        tc_cli_hint("the program whose call waits has not read the answer yet");
+    return 0;
+}
+
+static int ask(const struct tc_queued *q, const struct tc_person *person,
+               struct tc_failure *failure)
+{
+    _autofree_ char *reason = NULL;
+    char said = tc_person_decide(person, tc_json_of(q->subject), &reason);
+    if (said)
+        return answer(q, said == 'y', reason, failure);
+    tc_cli_say("request %s was not answered: its call still waits", q->id);
+    return EXIT_WAITS;
+}
+
+static int approve(const struct tc_args *args, const struct tc_queued *q,
+                   struct tc_failure *failure)
+{
+    const char *digest = tc_args_value(args, "digest");
+    struct tc_person person = {.fd = -1};
+    int rc;
+    if (digest && strcmp(digest, q->digest) == 0)
+        return answer(q, true, NULL, failure);
+    if (digest)
+        return tc_failure_set(failure, TOOLCAGE_EUSAGE, "toolcage approvals show ID",
+                              "request %s has another digest than the one that was shown", q->id);
+    if (tc_person_open(&person))
+        rc = ask(q, &person, failure);
+    else
+        rc = tc_failure_set(failure, TOOLCAGE_EUSAGE,
+                            "toolcage approvals show ID prints it, for --digest",
+                            "there is no terminal to show request %s at, so approve needs the "
+                            "digest that was shown",
+                            q->id);
+    tc_person_close(&person);
+    return rc;
+}
+
+static int deny(const struct tc_args *args, const struct tc_queued *q, struct tc_failure *failure)
+{
+    return answer(q, false, tc_args_value(args, "reason"), failure);
+}
+
+/* ---- all ---- */
+
+static const struct action {
+    const char *name;
+    const char *takes; /* the names of its options */
+    int (*run)(const struct tc_args *args, const struct tc_queued *q, struct tc_failure *failure);
+} actions[] = {
+    {"list", "watch json", NULL},
+    {"show", "json", show},
+    {"approve", "digest", approve},
+    {"deny", "reason", deny},
+};
+
+/* NULL with the failure. */
+static const struct action *action_of(const struct tc_args *args, struct tc_failure *failure)
+{
+    const char *word = args->operand_count ? args->operands[0] : "list";
+    const struct action *found = NULL;
+    for (size_t i = 0; i < TC_COUNT(actions); i++)
+        if (strcmp(actions[i].name, word) == 0)
+            found = &actions[i];
+    if (!found)
+        return (void)tc_failure_set(failure, TOOLCAGE_EUSAGE, "write list, show, approve or deny",
+                                    "approvals has no action \"%s\"", word),
+               NULL;
+    for (size_t i = 0; i < args->given_count; i++)
+        if (!strstr(found->takes, args->given[i].option->name))
+            return (void)tc_failure_set(failure, TOOLCAGE_EUSAGE, "toolcage approvals --help",
+                                        "approvals %s takes no --%s", word,
+                                        args->given[i].option->name),
+                   NULL;
+    if (args->operand_count > 0 && (args->operand_count == 2) != !!found->run)
+        return (void)tc_failure_set(failure, TOOLCAGE_EUSAGE, "toolcage approvals list",
+                                    found->run ? "approvals %s needs the id of one request"
+                                               : "approvals %s takes no id",
+                                    word),
+               NULL;
+    if (tc_args_has(args, "watch") && tc_args_has(args, "json"))
+        return (void)tc_failure_set(failure, TOOLCAGE_EUSAGE, "leave out --watch, or --json",
+                                    "--json lists the requests once"),
+               NULL;
+    return found;
+}
+
+static int run_approvals(const struct tc_args *args)
+{
+    _autofailure_ struct tc_failure failure = {0};
+    struct tc_queued q = {0};
+    struct tc_queue_fault fault;
+    const struct action *action = action_of(args, &failure);
+    int rc = action ? 0 : -1;
+    if (action && !action->run)
+        rc = run_list(args, &failure);
+    else if (action && tc_queue_find(args->operands[1], &q, &fault) < 0)
+        rc = fail(&failure, &fault);
+    else if (action && action->run != deny && !is_shown(&q))
+        rc = tc_failure_set(&failure, TOOLCAGE_EUSAGE, "toolcage approvals deny ID",
+                            "request %s cannot be shown: its values are nested too deeply", q.id);
+    else if (action)
+        rc = action->run(args, &q, &failure);
+    tc_queued_done(&q);
+    return rc < 0 ? tc_failure_tell(&failure, args, NULL) : rc;
+}
+
+const struct tc_verb tc_verb_approvals = {
+    .name = "approvals",
+    .operands = "[list | show ID | approve ID | deny ID]",
+    .summary = "show and answer the calls that wait for approval",
+    .text = text,
+    .options = options,
+    .least = 0,
+    .most = 2,
+    .run = run_approvals,
+};
