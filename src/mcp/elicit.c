@@ -2,7 +2,8 @@
  * Copyright The toolcage authors
  *
  * Calls that need a person's approval: the client asks its user (elicitation/create), and the call
- * waits for the answer. What the model chose is escaped in the question. */
+ * waits for the answer. What the model chose is escaped in the question. Without such a client the
+ * call can wait in the queue instead (queue.c). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,7 +78,7 @@ static bool fits(const json_t *subject)
     return length <= SHOWN_MAX;
 }
 
-/* Too many open questions would keep the other tools from running. */
+/* Too many waiting calls would keep the other tools from running. */
 static bool is_crowded(const struct tc_mcp *server)
 {
     size_t waiting = 0;
@@ -158,7 +159,7 @@ void tc_mcp_answered(struct tc_mcp_session *session, const json_t *id, const jso
         struct tc_mcp_call *c = &server->calls[i];
         struct toolcage_error *err = NULL;
         put_id(c->asked, asked);
-        if (c->request.session != session || !c->digest || strcmp(asked, said) != 0)
+        if (c->request.session != session || !c->digest || c->wait || strcmp(asked, said) != 0)
             continue;
         if (take_answer(c->call, c->digest, result, &err) < 0)
             toolcage_error_free(err); /* start denies it */
@@ -230,32 +231,44 @@ bool tc_mcp_can_elicit(const json_t *capabilities)
 static bool can_ask(const struct tc_mcp_call *c, const json_t *params)
 {
     const json_t *meta = json_object_get(params, "_meta");
+    if (!c->request.session->server->what->elicits)
+        return false;
     return strcmp(c->request.version, TC_MCP_STATELESS) == 0
                ? tc_mcp_can_elicit(json_object_get(meta, TC_MCP_META "clientCapabilities"))
                : c->request.session->elicits;
 }
 
-static int ask(struct tc_mcp_call *c, const json_t *subject, const char *digest,
-               struct toolcage_error **err)
+/* `text` is the request as JSON. */
+static int ask(struct tc_mcp_call *c, const char *text, bool client, struct toolcage_error **err)
 {
-    if (!fits(subject))
-        return toolcage_call_deny(c->call,
-                                  "it is too long to be shown to the client's user; `toolcage "
-                                  "call` at a terminal shows all of it",
-                                  err);
-    if (is_crowded(c->request.session->server))
-        return toolcage_call_deny(c->call, "8 other calls wait for an approval: wait for one", err);
-    return strcmp(c->request.version, TC_MCP_STATELESS) == 0
-               ? answer_with_question(c, subject, digest)
-               : send_question(c, subject, digest);
+    json_t *request = json_loads(text, JSON_ALLOW_NUL, NULL);
+    const json_t *subject = json_object_get(request, "subject");
+    const char *digest = json_string_value(json_object_get(request, "digest"));
+    int rc = TC_MCP_STARTS;
+    if (client && subject && !fits(subject))
+        rc = toolcage_call_deny(c->call,
+                                "it is too long to be shown to the client's user; `toolcage call` "
+                                "at a terminal shows all of it",
+                                err);
+    else if (subject && digest && is_crowded(c->request.session->server))
+        rc = toolcage_call_deny(c->call, "8 other calls wait for an approval: wait for one", err);
+    else if (subject && digest && !client)
+        rc = tc_mcp_enqueue(c, text, digest, err);
+    else if (subject && digest)
+        rc = strcmp(c->request.version, TC_MCP_STATELESS) == 0
+                 ? answer_with_question(c, subject, digest)
+                 : send_question(c, subject, digest);
+    json_decref(request);
+    return rc;
 }
 
 int tc_mcp_elicit(struct tc_mcp_call *c, const json_t *params, struct toolcage_error **err)
 {
     char *text = NULL;
-    if (!can_ask(c, params))
+    bool client = can_ask(c, params);
+    if (!client && !c->request.session->server->what->queues)
         return TC_MCP_STARTS; /* start refuses the call */
-    if (json_is_object(json_object_get(params, "inputResponses")))
+    if (client && json_is_object(json_object_get(params, "inputResponses")))
         return take_late_answer(c, params, err);
     struct toolcage_error *why = NULL;
     if (toolcage_call_approval_json(c->call, &text, &why) < 0) {
@@ -264,11 +277,7 @@ int tc_mcp_elicit(struct tc_mcp_call *c, const json_t *params, struct toolcage_e
         toolcage_error_free(why);
         return rc; /* start refuses the call */
     }
-    json_t *request = json_loads(text, JSON_ALLOW_NUL, NULL);
-    const json_t *subject = json_object_get(request, "subject");
-    const char *digest = json_string_value(json_object_get(request, "digest"));
-    int rc = subject && digest ? ask(c, subject, digest, err) : TC_MCP_STARTS;
+    int rc = ask(c, text, client, err);
     toolcage_free(text);
-    json_decref(request);
     return rc;
 }

@@ -18,7 +18,9 @@ struct tc_mcp_tools {
      * NULL: no narrowing. */
     int (*narrow)(void *userdata, struct toolcage_call *call, struct toolcage_error **err);
     void *userdata;
-    bool elicits; /* also offers tools of tier HumanApprove: the client asks its user */
+    /* Both also offer tools of tier HumanApprove. */
+    bool elicits; /* the client asks its user */
+    bool queues;  /* calls wait in the queue of approvals, unless the client can ask its user */
 };
 
 /* Serves until `in` ends; running calls then have two seconds, and are cancelled. Calls run

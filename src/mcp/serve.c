@@ -136,6 +136,12 @@ static void dispatch_calls(struct tc_mcp *server, const struct watched *w, size_
         tc_mcp_lost(server);
 }
 
+/* -1: never */
+static int sooner(int a_ms, int b_ms)
+{
+    return b_ms < 0 || (a_ms >= 0 && a_ms < b_ms) ? a_ms : b_ms;
+}
+
 static int loop(struct pipe *pipe, struct watched *w)
 {
     struct tc_mcp *server = &pipe->server;
@@ -147,6 +153,7 @@ static int loop(struct pipe *pipe, struct watched *w)
         size_t calls = server->call_count; /* the calls in the poll set */
         if (!finish_calls(pipe, &ms))
             break;
+        ms = sooner(ms, tc_mcp_queue_ms(server));
         if (poll(w->fds, 3 + calls, ms) < 0) {
             if (errno == EINTR)
                 continue;
@@ -156,6 +163,7 @@ static int loop(struct pipe *pipe, struct watched *w)
         if (sent <= 0)
             return sent < 0 ? TOOLCAGE_ESYSTEM : 0;
         dispatch_calls(server, w, calls);
+        tc_mcp_look(server);
         if (!open)
             give_time(pipe, calls, w->fds[1].revents);
         int more = w->fds[0].revents ? take_input(pipe) : 1;

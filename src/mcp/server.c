@@ -7,18 +7,60 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "approve/queue/queue.h"
 #include "mcp/memory.h"
+
+static bool lists(const json_t *tools, const json_t *name)
+{
+    size_t i;
+    json_t *tool;
+    json_array_foreach(tools, i,
+                       tool) if (json_equal(json_object_get(tool, "name"), name)) return true;
+    return false;
+}
+
+/* Says of the tools that are not in `free_tools` that a person must approve them. */
+static void note_approval(json_t *tools, const json_t *free_tools)
+{
+    static const char note[] = "A person must approve each call; it waits for the answer for up to "
+                               "ten minutes.";
+    size_t i;
+    json_t *tool;
+    json_array_foreach(tools, i, tool)
+    {
+        const char *text = json_string_value(json_object_get(tool, "description"));
+        if (lists(free_tools, json_object_get(tool, "name")))
+            continue;
+        (void)json_object_set_new(
+            tool, "description",
+            json_sprintf("%s%s%s", text ? text : "", text && *text ? " " : "", note));
+    }
+}
+
+static int load_list(struct tc_mcp *server, const char *format, json_t **ret,
+                     struct toolcage_error **err)
+{
+    char *text = NULL;
+    int rc = toolcage_policy_tools_json(server->what->policy, format, &text, err);
+    if (rc < 0)
+        return rc;
+    *ret = json_loads(text, JSON_ALLOW_NUL, NULL);
+    toolcage_free(text);
+    return *ret ? 0 : TOOLCAGE_EMEMORY;
+}
 
 static int load_tools(struct tc_mcp *server, struct toolcage_error **err)
 {
-    char *text = NULL;
-    int rc = toolcage_policy_tools_json(server->what->policy,
-                                        server->what->elicits ? "mcp-approval" : "mcp", &text, err);
-    if (rc < 0)
-        return rc;
-    server->tools = json_loads(text, JSON_ALLOW_NUL, NULL);
-    toolcage_free(text);
-    return server->tools ? 0 : TOOLCAGE_EMEMORY;
+    const struct tc_mcp_tools *what = server->what;
+    json_t *free_tools = NULL;
+    int rc = load_list(server, what->elicits || what->queues ? "mcp-approval" : "mcp",
+                       &server->tools, err);
+    if (rc == 0 && what->queues)
+        rc = load_list(server, "mcp", &free_tools, err);
+    if (rc == 0 && what->queues)
+        note_approval(server->tools, free_tools);
+    json_decref(free_tools);
+    return rc;
 }
 
 int tc_mcp_open(struct tc_mcp *server, const struct tc_mcp_tools *what, struct toolcage_error **err)
@@ -29,12 +71,20 @@ int tc_mcp_open(struct tc_mcp *server, const struct tc_mcp_tools *what, struct t
     return rc == 0 ? load_tools(server, err) : rc;
 }
 
+static void end_wait(struct tc_mcp_call *c)
+{
+    free(c->digest);
+    c->digest = NULL;
+    tc_wait_end(c->wait);
+    c->wait = NULL;
+}
+
 void tc_mcp_close(struct tc_mcp *server)
 {
     int saved = errno;
     for (size_t i = 0; i < server->call_count; i++) {
         tc_mcp_drop(&server->calls[i].request);
-        free(server->calls[i].digest);
+        end_wait(&server->calls[i]);
         (void)toolcage_call_unref(server->calls[i].call);
     }
     for (size_t i = 0; i < TC_MCP_OPEN_MAX; i++)
@@ -101,15 +151,6 @@ static void answer_failure(struct tc_mcp_request *request, struct toolcage_error
     toolcage_error_free(err);
 }
 
-static bool lists(const json_t *tools, const json_t *name)
-{
-    size_t i;
-    json_t *tool;
-    json_array_foreach(tools, i,
-                       tool) if (json_equal(json_object_get(tool, "name"), name)) return true;
-    return false;
-}
-
 static int set_arguments(struct toolcage_call *call, const json_t *arguments,
                          struct toolcage_error **err)
 {
@@ -145,7 +186,7 @@ static struct tc_mcp_call *add_call(struct tc_mcp *server)
 static void leave(struct tc_mcp *server, size_t index)
 {
     (void)toolcage_call_unref(server->calls[index].call);
-    free(server->calls[index].digest);
+    end_wait(&server->calls[index]);
     server->calls[index] = server->calls[--server->call_count];
 }
 
@@ -159,8 +200,7 @@ static void fail_call(struct tc_mcp *server, size_t index, struct toolcage_error
 void tc_mcp_start(struct tc_mcp *server, size_t index)
 {
     struct toolcage_error *err = NULL;
-    free(server->calls[index].digest);
-    server->calls[index].digest = NULL;
+    end_wait(&server->calls[index]);
     if (toolcage_call_start(server->calls[index].call, &err) < 0)
         fail_call(server, index, err);
     else
@@ -195,7 +235,8 @@ void tc_mcp_call(struct tc_mcp_request *request, const json_t *params)
         return;
     }
     *slot = (struct tc_mcp_call){.request = *request, .call = call};
-    int rc = server->what->elicits ? tc_mcp_elicit(slot, params, &err) : TC_MCP_STARTS;
+    bool asks = server->what->elicits || server->what->queues;
+    int rc = asks ? tc_mcp_elicit(slot, params, &err) : TC_MCP_STARTS;
     if (rc < 0)
         fail_call(server, server->call_count - 1, err);
     else if (rc == TC_MCP_STARTS)
@@ -215,7 +256,8 @@ void tc_mcp_cancel(struct tc_mcp_session *session, const json_t *id)
         c->cancelled = true; /* a client that cancels expects no response */
         (void)toolcage_call_cancel(c->call);
         if (c->digest) {
-            tc_mcp_unask(c);
+            if (!c->wait)
+                tc_mcp_unask(c);
             tc_mcp_start(server, i); /* ends it */
         }
     }
@@ -254,6 +296,14 @@ void tc_mcp_dispatch(struct tc_mcp *server, size_t index)
     int rc = toolcage_call_dispatch(server->calls[index].call, &err);
     if (rc != 0)
         end_call(server, index, err);
+}
+
+void tc_mcp_look(struct tc_mcp *server)
+{
+    for (size_t i = server->call_count;
+         i-- > 0;) /* backwards, because ended calls leave the list */
+        if (tc_mcp_queue_take(&server->calls[i]))
+            tc_mcp_start(server, i);
 }
 
 void tc_mcp_lost(struct tc_mcp *server)

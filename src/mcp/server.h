@@ -60,6 +60,7 @@ struct tc_mcp_call {
      * started. */
     char *digest;
     unsigned long long asked;
+    struct tc_wait *wait; /* the answer comes from the queue instead; NULL: it does not */
 };
 
 enum {
@@ -125,15 +126,26 @@ json_t *tc_mcp_content(const char *text, json_t *whole);
 enum tc_mcp_next { TC_MCP_STARTS, TC_MCP_WAITS, TC_MCP_ANSWERED };
 /* If the call needs an approval and the client can ask its user, sends the question. The call
  * waits for the answer; a stateless client's call is answered by the question, and called again
- * with the answer. Negative: failure. */
+ * with the answer. If the client cannot, the call waits in the queue, if there is one. Negative:
+ * failure. */
 int tc_mcp_elicit(struct tc_mcp_call *c, const json_t *params, struct toolcage_error **err);
 /* Can a client with these capabilities show a form to its user? */
 bool tc_mcp_can_elicit(const json_t *capabilities);
 /* The client's response to a request; `result` NULL: an error. Starts the call that waits for it.
  */
 void tc_mcp_answered(struct tc_mcp_session *session, const json_t *id, const json_t *result);
-/* Withdraws the question. */
+/* Withdraws the question from the client. */
 void tc_mcp_unask(struct tc_mcp_call *c);
+
+/* queue.c: calls that wait in the queue of approvals */
+/* Stores the request; `text` is the library's JSON. Returns as tc_mcp_elicit(). */
+int tc_mcp_enqueue(struct tc_mcp_call *c, const char *text, const char *digest,
+                   struct toolcage_error **err);
+/* Passes the answer on to the call, if there is one. False: it has no answer, or does not wait in
+ * the queue. */
+bool tc_mcp_queue_take(struct tc_mcp_call *c);
+/* How soon tc_mcp_look() must be called, in ms; -1: no call waits in the queue. */
+int tc_mcp_queue_ms(const struct tc_mcp *server);
 
 /* server.c: calls */
 /* Starts a call that was added or that waited. It may already have ended on return. */
@@ -145,6 +157,8 @@ void tc_mcp_cancel(struct tc_mcp_session *session, const json_t *id);
 void tc_mcp_stop(struct tc_mcp *server);
 /* Dispatches the index-th call. A call that has ended is answered and removed from the list. */
 void tc_mcp_dispatch(struct tc_mcp *server, size_t index);
+/* Starts the calls whose answer is in the queue. */
+void tc_mcp_look(struct tc_mcp *server);
 /* The helper process has exited: every running call gets an error response. */
 void tc_mcp_lost(struct tc_mcp *server);
 

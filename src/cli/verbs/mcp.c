@@ -16,6 +16,7 @@ static const struct tc_option options[] = {
     {"name", 0, "NAME", NULL, "the server's name for clients (default: toolcage)"},
     {"elicit", 0, NULL, NULL,
      "also offer tools of tier HumanApprove: the client asks its user to approve each call"},
+    {"queue", 0, NULL, NULL, "also offer them: each call waits for toolcage approvals"},
     TC_OPTIONS_HTTPD,
     TC_OPTION_HELP,
     {0},
@@ -70,9 +71,19 @@ static int serve_mcp(const struct tc_args *args, const struct tc_found *found,
                                       .name = tc_args_value(args, "name"),
                                       .narrow = workspace ? set_workspace : NULL,
                                       .userdata = (void *)workspace,
-                                      .elicits = tc_args_has(args, "elicit")};
+                                      .elicits = tc_args_has(args, "elicit"),
+                                      .queues = tc_args_has(args, "queue")};
     int rc = tc_mcp_serve(&what, STDIN_FILENO, STDOUT_FILENO, tc_failure_error(failure));
     return tc_failure_of_pipes(failure, rc);
+}
+
+static int check_pipes(const struct tc_args *args, const char *option, struct tc_failure *failure)
+{
+    _autofree_ char *hint = tc_cli_format("leave out --%s, or --listen", option);
+    if (!tc_args_has(args, option) || !tc_args_has(args, "listen"))
+        return 0;
+    return tc_failure_set(failure, TOOLCAGE_EUSAGE, hint,
+                          "--%s works over standard input and output only", option);
 }
 
 static int run_mcp(const struct tc_args *args)
@@ -80,9 +91,10 @@ static int run_mcp(const struct tc_args *args)
     _autofailure_ struct tc_failure failure = {0};
     _autofound_ struct tc_found found = {0};
     int rc = check_name(tc_args_value(args, "name"), &failure);
-    if (!rc && tc_args_has(args, "elicit") && tc_args_has(args, "listen"))
-        rc = tc_failure_set(&failure, TOOLCAGE_EUSAGE, "leave out --elicit, or --listen",
-                            "--elicit works over standard input and output only");
+    if (!rc)
+        rc = check_pipes(args, "elicit", &failure);
+    if (!rc)
+        rc = check_pipes(args, "queue", &failure);
     if (!rc)
         rc = tc_httpd_check(args, &failure);
     if (!rc)

@@ -5,61 +5,8 @@
 import os
 
 import scene
+from approval_scene import POLICY, YES, Elicited, names, text_of
 from scene import cli
-
-POLICY = """
-[tool.say]
-description = "Says it."
-tier = "HumanApprove"
-backend = "process"
-command = ["echo", "said", "{text}"]
-arguments.text = { type = "string" }
-[tool.show]
-tier = "HumanApprove"
-backend = "process"
-command = ["cat", "{file}"]
-arguments.file = { read = ["PROJECT"] }
-[tool.byhand]
-tier = "ManualOnly"
-backend = "process"
-command = ["echo", "by hand"]
-[tool.free]
-backend = "process"
-command = ["echo", "free"]
-"""
-YES = {"action": "accept", "content": {"answer": "yes"}}
-
-
-class Elicited(scene.Server):
-    """A client that can ask its user, or not."""
-
-    def __init__(self, place, policy, *args, can=True, version="2025-11-25"):
-        super().__init__(place, policy, *args)
-        self.ask(
-            "initialize",
-            {
-                "protocolVersion": version,
-                "capabilities": {"elicitation": {}} if can else {},
-                "clientInfo": {"name": "lines", "version": "0"},
-            },
-            "init",
-        )
-
-    def question(self, tool, arguments, id=1):
-        """The first message after a call: the question, or an answer."""
-        return self.call(tool, arguments, id)
-
-    def answer(self, question, result):
-        self.send({"jsonrpc": "2.0", "id": question["id"], "result": result})
-        return self.receive() or {}
-
-
-def text_of(message):
-    return "".join(part.get("text", "") for part in message.get("result", {}).get("content", []))
-
-
-def names(server):
-    return {tool["name"] for tool in server.ask("tools/list", {}, "list")["result"]["tools"]}
 
 
 def lists_depend_on_elicit(place, policy):

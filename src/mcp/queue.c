@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Calls that wait in the queue of approvals for `toolcage approvals`. */
+#include "approve/queue/queue.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "mcp/server.h"
+
+int tc_mcp_enqueue(struct tc_mcp_call *c, const char *text, const char *digest,
+                   struct toolcage_error **err)
+{
+    struct tc_queue_fault fault;
+    c->digest = strdup(digest);
+    if (!c->digest)
+        return TOOLCAGE_EMEMORY;
+    if (tc_wait_begin(text, "mcp", &c->wait, &fault) == 0)
+        return TC_MCP_WAITS;
+    int rc = toolcage_call_deny(c->call, fault.text, err);
+    return rc < 0 ? rc : TC_MCP_STARTS; /* start refuses the call */
+}
+
+int tc_mcp_queue_ms(const struct tc_mcp *server)
+{
+    for (size_t i = 0; i < server->call_count; i++)
+        if (server->calls[i].wait)
+            return TC_QUEUE_LOOK_MS;
+    return -1;
+}
+
+bool tc_mcp_queue_take(struct tc_mcp_call *c)
+{
+    struct toolcage_error *err = NULL;
+    char *reason = NULL;
+    enum tc_answer answer = c->wait ? tc_wait_look(c->wait, &reason) : TC_ANSWER_NONE;
+    int rc = answer == TC_ANSWER_YES  ? toolcage_call_approve(c->call, c->digest, &err)
+             : answer == TC_ANSWER_NO ? toolcage_call_deny(c->call, reason, &err)
+                                      : 0;
+    if (rc < 0)
+        toolcage_error_free(err); /* start denies it */
+    free(reason);
+    return answer != TC_ANSWER_NONE;
+}

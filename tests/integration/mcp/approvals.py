@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The toolcage authors
+"""toolcage mcp --queue: a call of a tool of tier HumanApprove waits until toolcage approvals answers it. Neither the client
+nor the model can answer."""
+
+import json
+import os
+
+import scene
+from approval_scene import POLICY, YES, Elicited, text_of
+from scene import cli
+
+NOTE = "A person must approve each call"
+
+
+def waiting(place):
+    return json.loads(place.run("approvals", "list", "--json").out)["requests"]
+
+
+def call(server, tool, arguments, id=1):
+    """Sends a call and does not wait for its answer."""
+    params = {"name": tool, "arguments": arguments}
+    server.send({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
+
+
+def queued(place, server, text="x", id=1, tool="say"):
+    """The request of a new call."""
+    before = {request["id"] for request in waiting(place)}
+    call(server, tool, {"text": text} if tool == "say" else {"file": text}, id)
+    found = []
+
+    def look():
+        found[:] = [request for request in waiting(place) if request["id"] not in before]
+        return found
+
+    scene.until(look)
+    return found[0] if found else {"id": "none", "digest": ""}
+
+
+def answer(place, request, yes=True, *more):
+    words = ["approve", request["id"], "--digest", request["digest"]] if yes else ["deny", request["id"]]
+    return place.run("approvals", *words, *more)
+
+
+def lists_depend_on_queue(place, policy):
+    with Elicited(place, policy, "--queue", can=False) as server:
+        tools = {tool["name"]: tool for tool in server.ask("tools/list", {}, "list")["result"]["tools"]}
+        cli.check(set(tools) == {"free", "say", "show"}, "--queue lists HumanApprove, and not ManualOnly")
+        cli.check(
+            tools["say"]["description"].startswith("Says it. " + NOTE)
+            and tools["show"]["description"].startswith(NOTE)
+            and NOTE not in tools["free"]["description"],
+            "and says of those tools that a person must approve",
+            tools,
+        )
+        cli.check("error" in server.call("byhand", {}), "ManualOnly is not called")
+    done = place.run("mcp", "--policy", policy, "--queue", "--listen", "127.0.0.1:0")
+    cli.check(done.code == 125 and "standard input" in done.err, "--queue is refused over HTTP", done)
+
+
+def person_answers_waiting_calls(place, policy):
+    with Elicited(place, policy, "--queue", can=False) as server:
+        first, second = queued(place, server, "one", 1), queued(place, server, "two", 2)
+        cli.check(
+            "free" in text_of(server.call("free", {}, 3)) and len(waiting(place)) == 2,
+            "other tools run while calls wait",
+        )
+        done = answer(place, second)
+        result = server.receive() or {}
+        cli.check(
+            done.code == 0 and result.get("id") == 2 and "said two" in text_of(result),
+            "yes runs its call",
+            (str(done), result),
+        )
+        answer(place, first, False, "--reason", "not on a Sunday")
+        result = server.receive() or {}
+        cli.check(
+            result.get("id") == 1
+            and result["result"]["isError"]
+            and "it was refused: not on a Sunday" in text_of(result),
+            "no is a result with the reason",
+            result,
+        )
+        cli.check(not waiting(place), "answered requests are removed")
+
+
+def client_cannot_answer(place, policy):
+    with Elicited(place, policy, "--queue", "--elicit", can=False) as server:
+        request = queued(place, server)
+        for id in ("toolcage-0", "toolcage-1", 0, 1, request["id"]):
+            server.send({"jsonrpc": "2.0", "id": id, "result": YES})
+        result = server.call("free", {}, 9)
+        cli.check(
+            result.get("id") == 9 and len(waiting(place)) == 1, "a client's yes runs no queued call", result
+        )
+        answer(place, request, False)
+        result = server.receive() or {}
+        cli.check(
+            result.get("id") == 1 and "it was refused" in text_of(result), "the person's no counts", result
+        )
+
+
+def changed_file_voids_a_yes(place, policy):
+    file = place.write("home/project/plan", "A\n")
+    with Elicited(place, policy, "--queue", can=False) as server:
+        request = queued(place, server, file, 1, "show")
+        place.write("home/project/plan", "B\n")
+        answer(place, request)
+        result = server.receive() or {}
+        cli.check(
+            "has changed" in text_of(result) and "B" not in text_of(result).replace("Hint", ""),
+            "a file that changed after the request is not shown",
+            result,
+        )
+
+
+def cancelled_request_is_withdrawn(place, policy):
+    with Elicited(place, policy, "--queue", can=False) as server:
+        request = queued(place, server, "x", 7)
+        server.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}})
+        cli.check(scene.until(lambda: not waiting(place)), "a cancelled call withdraws its request")
+        done = answer(place, request)
+        cli.check(done.code == 125 and "no longer waits" in done.err, "and cannot be approved", done)
+        result = server.call("free", {}, 8)
+        cli.check(result.get("id") == 8, "and gets no response", result)
+        queued(place, server, "x", 9)
+        cli.check(server.end() == 0, "the server ends with a request open")
+        cli.check(not waiting(place), "and withdraws it")
+    with Elicited(place, policy, "--queue", can=False) as server:
+        request = queued(place, server)
+        server.process.kill()
+        server.process.wait()
+        done = answer(place, request)
+        cli.check(
+            done.code == 125 and "no longer waits" in done.err and not waiting(place),
+            "the request of a killed server is gone",
+            done,
+        )
+
+
+def waiting_calls_leave_room(place, policy):
+    with Elicited(place, policy, "--queue", can=False) as server:
+        requests = [queued(place, server, str(i), i) for i in range(8)]
+        refused = server.call("say", {"text": "x"}, 64)
+        cli.check("wait for an approval" in text_of(refused), "the ninth call does not wait", refused)
+        cli.check("free" in text_of(server.call("free", {}, 65)), "and other tools run")
+        for i in (7, 0, 3):
+            answer(place, requests[i])
+            result = server.receive() or {}
+            cli.check(
+                result.get("id") == i and f"said {i}" in text_of(result), "any that waits can run", result
+            )
+        long = queued(place, server, "a" * 9000, 66)
+        cli.check("a" * 9000 in json.dumps(long), "a long call can wait", str(long)[:200])
+
+
+def client_that_can_ask_is_asked(place, policy):
+    with Elicited(place, policy, "--queue", "--elicit") as server:
+        question = server.question("say", {"text": "x"})
+        cli.check(
+            question.get("method") == "elicitation/create" and not waiting(place),
+            "with --elicit the client is asked, and nothing is queued",
+            question,
+        )
+        result = server.answer(question, YES)
+        cli.check("said x" in text_of(result), "and its yes runs the call", result)
+    with Elicited(place, policy, "--queue") as server:
+        request = queued(place, server)
+        answer(place, request)
+        result = server.receive() or {}
+        cli.check("said x" in text_of(result), "with --queue alone it is not asked", result)
+    with scene.Server(place, policy, "--queue", "--elicit") as server:
+        params = {"name": "say", "arguments": {"text": "x"}, "_meta": scene.STATELESS}
+        server.send({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+        scene.until(lambda: waiting(place))
+        answer(place, waiting(place)[0])
+        result = server.receive() or {}
+        cli.check("said x" in text_of(result), "a stateless client's call waits, too", result)
+
+
+def unsafe_queue_denies_the_call(place, policy):
+    queue = os.path.join(place.home, ".local/state/toolcage/approvals")
+    os.chmod(queue, 0o770)
+    with Elicited(place, policy, "--queue", can=False) as server:
+        result = server.call("say", {"text": "x"})
+        cli.check(
+            result["result"]["isError"] and "another user owns it or can write it" in text_of(result),
+            "a queue that others can write is not used",
+            result,
+        )
+    os.chmod(queue, 0o700)
+
+
+cli.require_user()
+with cli.Place() as place:
+    policy = place.write(
+        "home/project/tools.toml", POLICY.replace("PROJECT", os.path.join(place.home, "project"))
+    )
+    for part in (
+        lists_depend_on_queue,
+        person_answers_waiting_calls,
+        client_cannot_answer,
+        changed_file_voids_a_yes,
+        cancelled_request_is_withdrawn,
+        waiting_calls_leave_room,
+        client_that_can_ask_is_asked,
+        unsafe_queue_denies_the_call,
+    ):
+        part(place, policy)
+cli.finish()
