@@ -133,10 +133,10 @@ static char *line_of(const struct audit *a, const struct tc_past_call *call)
     if (!out)
         return NULL;
     if (a->json && call->result.at)
-        (void)fprintf(out, "{\"decision\":%.*s,\"result\":%.*s}\n", (int)call->decision.length,
+        (void)fprintf(out, "{\"decision\":%.*s,\"result\":%.*s}", (int)call->decision.length,
                       call->decision.at, (int)call->result.length, call->result.at);
     else if (a->json)
-        (void)fprintf(out, "{\"decision\":%.*s,\"result\":null}\n", (int)call->decision.length,
+        (void)fprintf(out, "{\"decision\":%.*s,\"result\":null}", (int)call->decision.length,
                       call->decision.at);
     else
         tc_past_put(out, call);
@@ -145,7 +145,7 @@ static char *line_of(const struct audit *a, const struct tc_past_call *call)
 
 static int print_line(const struct audit *a, const char *line)
 {
-    return a->json ? tc_cli_print(line, strlen(line)) : tc_cli_print_painted(TC_PAINT_ROWS, line);
+    return a->json ? tc_cli_print_json(line) : tc_cli_print_painted(TC_PAINT_ROWS, line);
 }
 
 static bool print_call(void *context, const struct tc_past_call *call)
