@@ -589,6 +589,15 @@ EXPORT int toolcage_call_approve(struct toolcage_call *call, const char *digest,
     return closed(tc_call_approve(call, digest, err), err);
 }
 
+EXPORT int toolcage_call_record_request(struct toolcage_call *call, const char *tool,
+                                        const char *arguments, const char *refusal,
+                                        struct toolcage_error **err)
+{
+    NEED(call);
+    NEED(tool);
+    return closed(tc_call_record_request(call, tool, arguments, refusal, err), err);
+}
+
 EXPORT int toolcage_call_deny(struct toolcage_call *call, const char *reason,
                               struct toolcage_error **err)
 {

@@ -174,6 +174,14 @@ int toolcage_call_approve(struct toolcage_call *call, const char *digest,
  * for the model; NULL: none. TOOLCAGE_EUSAGE: the call was started. */
 int toolcage_call_deny(struct toolcage_call *call, const char *reason, struct toolcage_error **err);
 
+/* Records in the audit log that a model requested a tool of the server that this call runs, for a
+ * host that passes such requests on (toolcage wrap). `arguments` is JSON text, NULL: none;
+ * `refusal` is why the request is not passed on, NULL: it is. All are copied. 0, also if the policy
+ * has no [audit]; negative: nothing was recorded, and the request must not be passed on. */
+int toolcage_call_record_request(struct toolcage_call *call, const char *tool,
+                                 const char *arguments, const char *refusal,
+                                 struct toolcage_error **err);
+
 /* The resolved grant as text or JSON, without running anything: `explain` prints what the cage
  * enforces. `access` is NULL, or "read P", "write P", "exec P", "connect H:P" to query one
  * access. Without arguments, an access is allowed if some arguments grant it, and "arguments"

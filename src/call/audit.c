@@ -379,3 +379,24 @@ void tc_call_record_abandoned(struct toolcage_call *call)
 {
     record_rest(call, "cancelled", "abandoned", true);
 }
+
+/* ---- requests to a server ---- */
+
+int tc_call_record_request(const struct toolcage_call *call, const char *tool,
+                           const char *arguments, const char *refusal, struct toolcage_error **err)
+{
+    _autobuf_ struct tc_buf members = TC_BUF_INIT, name = TC_BUF_INIT;
+    if (!rules_of(call))
+        return 0;
+    bool hidden = rules_of(call)->arguments == 1;
+    tc_json_string(&name, tool, strlen(tool));
+    tc_json_member(&members, "call", call->id);
+    tc_json_optional(&members, "server", call->tool);
+    add_value(&members, "tool", &name, false);
+    tc_json_member(&members, "status", refusal ? "denied" : "passed");
+    if (arguments)
+        add_arguments(&members, arguments, hidden);
+    if (refusal && !hidden)
+        tc_json_member(&members, "refusal", refusal);
+    return append(call, "request", &members, err);
+}

@@ -152,6 +152,33 @@ static char *check_call(struct tc_wrap *wrap, const struct tc_rpc *rpc,
     return refusal ? tell_asker(wrap, rpc, refusal) : NULL;
 }
 
+/* Records the request of a tool; `refusal` NULL: it is passed on. Returns the refusal of a request
+ * that cannot be recorded, owned; NULL: it was. */
+static char *record_request(struct tc_wrap *wrap, const struct tc_rpc *rpc, const char *refusal)
+{
+    struct toolcage_error *err = NULL;
+    struct tc_slice name = {0}, arguments = {0};
+    size_t length;
+    (void)tc_scan_member(rpc->params, "name", &name);
+    (void)tc_scan_member(rpc->params, "arguments", &arguments);
+    char *tool = tc_scan_is_string(name) ? tc_scan_text(name, &length) : strdup("");
+    char *text = arguments.at ? strndup(arguments.at, arguments.length) : NULL;
+    int rc = tool && (text || !arguments.at)
+                 ? toolcage_call_record_request(wrap->call, tool, text, refusal, &err)
+                 : TOOLCAGE_EMEMORY;
+    char *answer = rc == 0 || refusal
+                       ? NULL
+                       : refuse_message(wrap, rpc->id, TC_WRAP_INTERNAL,
+                                        "the audit log cannot be written, and without a record "
+                                        "nothing is passed on");
+    if (rc != 0)
+        tc_wrap_note(wrap, err ? toolcage_error_message(err) : "out of memory");
+    toolcage_error_free(err);
+    free(tool);
+    free(text);
+    return answer;
+}
+
 static char *take_request(struct tc_wrap *wrap, const struct tc_rpc *rpc, bool *ret_pass)
 {
     const struct tc_wrap_tool *rule = NULL;
@@ -159,6 +186,8 @@ static char *take_request(struct tc_wrap *wrap, const struct tc_rpc *rpc, bool *
         return refuse_message(wrap, rpc->id, TC_WRAP_REQUEST, "a request with this id still runs");
     if (tc_scan_folds(rpc->method, "tools/call")) {
         char *answer = check_call(wrap, rpc, &rule);
+        if (answer)
+            (void)record_request(wrap, rpc, answer);
         if (answer || wrap->failed)
             return answer;
     }
@@ -171,6 +200,11 @@ static char *take_request(struct tc_wrap *wrap, const struct tc_rpc *rpc, bool *
     if (!asked)
         return refuse_message(wrap, rpc->id, TC_WRAP_INTERNAL,
                               "too many requests wait for the server (1024)");
+    char *unrecorded = rule ? record_request(wrap, rpc, NULL) : NULL;
+    if (unrecorded) {
+        tc_asked_remove(wrap, asked);
+        return unrecorded;
+    }
     asked->stateless = tc_rpc_is_stateless(rpc->params);
     asked->call = rule != NULL;
     asked->task = rule && !rule->output && !rule->timeout_ms;

@@ -150,7 +150,8 @@ bool tc_past_take(void *context, const char *text, size_t length)
         return keep(past, record);
     if (tc_scan_is(kind, "result"))
         return match_result(past, record);
-    return !tc_scan_is(kind, "refused") || pass(past, &(struct tc_past_call){.decision = record});
+    bool alone = tc_scan_is(kind, "refused") || tc_scan_is(kind, "request");
+    return !alone || pass(past, &(struct tc_past_call){.decision = record});
 }
 
 void tc_past_rest(struct tc_past *past)

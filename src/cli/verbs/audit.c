@@ -476,8 +476,8 @@ static int read_time(struct audit *a, const char *option, char *to, size_t size,
 
 static bool is_status(const char *word)
 {
-    static const char *const words[] = {"ok",     "failed",    "timeout", "limit",
-                                        "denied", "cancelled", "error",   "unfinished"};
+    static const char *const words[] = {"ok",        "failed", "timeout",    "limit", "denied",
+                                        "cancelled", "error",  "unfinished", "passed"};
     for (size_t i = 0; i < TC_COUNT(words); i++)
         if (!strcmp(words[i], word))
             return true;

@@ -702,7 +702,60 @@ def choice():
     )
 
 
+def recorded():
+    """With [audit] each request of a tool is recorded before the server sees it, and none passes without."""
+    log = pathlib.Path(place.home, ".local/state/toolcage/audit")
+
+    def records():
+        lines = [line for path in sorted(log.glob("*.jsonl")) for line in path.read_text().splitlines()]
+        return [json.loads(line) for line in lines]
+
+    plain = policy("honest")
+    audited = place.write("home/audited.toml", "[audit]\n" + pathlib.Path(plain).read_text(encoding="utf-8"))
+    with Wrapped("honest", "--policy", audited) as s:
+        s.initialize()
+        s.receive()
+        s.ask("tools/call", {"name": "where", "arguments": {}})
+        s.ask("tools/call", {"name": "read", "arguments": {"path": "/etc/shadow"}})
+        s.ask("tools/call", {"name": "unknown\n", "arguments": {"x": [1]}})
+        found = [r for r in records() if r["kind"] == "request"]
+        cli.check(
+            [(r["tool"], r["status"]) for r in found]
+            == [("where", "passed"), ("read", "denied"), ("unknown\n", "denied")]
+            and found[1]["arguments"] == {"path": "/etc/shadow"}
+            and "/workspace/in" in found[1]["refusal"]
+            and all(r["server"] == "server.actor" for r in found)
+            and found[0]["call"] == records()[1]["call"],
+            "requests of a server's tools are recorded",
+            records(),
+        )
+        cli.check(
+            "where" in place.run("audit", "list", "--status", "passed").out,
+            "requests of a server's tools are listed",
+        )
+        os.chmod(log, 0o777)
+        answer = s.ask("tools/call", {"name": "where", "arguments": {}})
+        os.chmod(log, 0o700)
+        cli.check(
+            code(answer) == -32603 and "without a record nothing is passed on" in answer["error"]["message"],
+            "a request that cannot be recorded is refused",
+            answer,
+        )
+
+
 with place:
-    for part in (passes, refusals, bounds, arrays, liars, flood, ends, last_answers, silence, choice):
+    for part in (
+        recorded,
+        passes,
+        refusals,
+        bounds,
+        arrays,
+        liars,
+        flood,
+        ends,
+        last_answers,
+        silence,
+        choice,
+    ):
         part()
 cli.finish()
