@@ -24,7 +24,7 @@ struct counts {
 
 struct tc_stats {
     struct counts tools, refusals;
-    int64_t calls, left_out; /* left_out: there are too many names */
+    int64_t calls, asked, left_out; /* asked: a person about them; left_out: too many names */
 };
 
 struct tc_stats *tc_stats_new(void)
@@ -85,12 +85,21 @@ static void count_refusals(struct tc_stats *stats, struct tc_slice denials)
     }
 }
 
+/* Was a person asked, or was there nobody to ask? */
+static bool needed_person(const struct tc_past_call *call)
+{
+    struct tc_slice error = tc_json_get(call->decision, "error");
+    return tc_json_get(call->decision, "approval").at ||
+           tc_scan_is(tc_json_get(error, "stage"), "approve");
+}
+
 bool tc_stats_take(void *context, const struct tc_past_call *call)
 {
     struct tc_stats *stats = context;
     _autofree_ char *tool = tc_json_text(tc_json_get(call->decision, "tool"));
     struct count *c = count_of(&stats->tools, tool ? tool : "");
     stats->calls++;
+    stats->asked += needed_person(call);
     stats->left_out += !c;
     if (c)
         count_call(c, call);
@@ -131,6 +140,9 @@ static void put_text(FILE *out, const struct tc_stats *stats)
                       name ? name : "?", c->calls, c->ok, c->failed, c->denied, c->other,
                       c->total_us / c->calls / 1000, c->longest_us / 1000);
     }
+    if (stats->asked)
+        (void)fprintf(out, "\na person had to approve %" PRId64 " of %" PRId64 " calls\n",
+                      stats->asked, stats->calls);
     for (size_t i = 0; i < stats->refusals.count && i < REFUSALS_SHOWN; i++) {
         _autofree_ char *name = clean_name(&stats->refusals.items[i]);
         (void)fprintf(out, "%s%7" PRId64 " x %s\n", i ? "" : "\nrefused in so many calls:\n",
@@ -140,7 +152,8 @@ static void put_text(FILE *out, const struct tc_stats *stats)
 
 static void put_json(FILE *out, const struct tc_stats *stats)
 {
-    (void)fprintf(out, "{\"calls\":%" PRId64 ",\"tools\":[", stats->calls);
+    (void)fprintf(out, "{\"calls\":%" PRId64 ",\"asked\":%" PRId64 ",\"tools\":[", stats->calls,
+                  stats->asked);
     for (size_t i = 0; i < stats->tools.count; i++) {
         const struct count *c = &stats->tools.items[i];
         (void)fputs(i ? ",{\"tool\":" : "{\"tool\":", out);

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import time
 
-from cli import Place, check, expect, finish, require_user
+from cli import Person, Place, check, expect, finish, require_user
 
 POLICY = """
 [audit]
@@ -502,6 +502,16 @@ def approval_is_recorded():
             found[-1]["kind"] == "refused" and "approval" in found[-1]["error"]["message"],
             "a call that nobody approved is recorded",
             found[-1],
+        )
+        person = Person(place, "call", "ask")
+        person.answer("run this call?", "y")
+        person.end()
+        run = [r for r in records(place) if r["kind"] == "run"]
+        stats = json.loads(place.run("audit", "stats", "--json").out)
+        check(
+            len(run) == 1 and run[0]["approval"].startswith("sha256:") and stats["asked"] == 2,
+            "an approval is recorded with its digest, and counted",
+            (run, stats, person.seen),
         )
 
 
