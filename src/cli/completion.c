@@ -347,6 +347,7 @@ const struct tc_verb tc_verb_completion = {
     .name = "completion",
     .operands = "bash|zsh|fish",
     .summary = "print the completion script for a shell",
+    .minor = true,
     .text = text,
     .options = options,
     .command = true,

@@ -19,7 +19,9 @@ static const char head[] =
     "toolcage runs one tool call of a language model in a cage built for it\n"
     "  usage: toolcage VERB [options] ...\n";
 static const char tail[] =
-    "policy: --policy FILE, $TOOLCAGE_POLICY, nearest toolcage.toml, else a default\n";
+    "the policy is the first found: --policy FILE, $TOOLCAGE_POLICY, the nearest\n"
+    "toolcage.toml, .yaml or .yml from here upward, one in ~/.config/toolcage, else a strict "
+    "default\n";
 
 /* The subject of a group of verbs. */
 static const char *group_words(const char *name)

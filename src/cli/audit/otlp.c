@@ -108,8 +108,9 @@ bool tc_spans_take(void *context, const struct tc_past_call *call)
     int64_t start = ns_of(tc_json_get(call->decision, "time"));
     int64_t end = call->result.at ? ns_of(tc_json_get(call->result, "time")) : start;
     char id[33];
-    /* a call that still runs is a span when it has ended */
-    if (!status || !strcmp(status, "unfinished") || !write_id(ulid, id))
+    /* a call that still runs is a span when it has ended; a request to a server has no end */
+    if (!status || !strcmp(status, "unfinished") || !write_id(ulid, id) ||
+        tc_scan_is(tc_json_get(call->decision, "kind"), "request"))
         return true;
     (void)fprintf(out, "%s{\"traceId\":\"%s\",\"spanId\":\"%s\",\"name\":", spans->any ? "," : "",
                   id, id + 16);
