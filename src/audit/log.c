@@ -19,7 +19,7 @@
 #include "base/fd.h"
 #include "state/store.h"
 
-enum { SEGMENT_BYTES = 32 << 20, INTERVAL_US = 1000000, LOCK_US = 10000000, PAUSE_NS = 200000 };
+enum { SEGMENT_BYTES = 32 << 20, INTERVAL_US = 1000000, LOCK_US = 2000000, PAUSE_NS = 200000 };
 
 /* A writer, for one record. */
 struct writer {
@@ -35,8 +35,10 @@ static void writer_done(struct writer *w)
 {
     if (w->fd >= 0)
         (void)close(w->fd);
-    if (w->dir >= 0)
+    if (w->dir >= 0) {
+        (void)flock(w->dir, LOCK_UN); /* a fork of this program may hold a copy of the fd */
         (void)close(w->dir);
+    }
     tc_strv_done(&w->segments);
 }
 
@@ -68,8 +70,9 @@ static int fail_damaged(struct toolcage_error **err, const char *segment, const 
 /* A stopped program that has the lock must not stop all others for good. */
 static int lock_directory(int dir)
 {
-    for (int64_t us = 0; flock(dir, LOCK_EX | LOCK_NB) < 0; us += PAUSE_NS / 1000) {
-        if ((errno != EWOULDBLOCK && errno != EINTR) || us > LOCK_US)
+    int64_t until_us = tc_now_us() + LOCK_US;
+    while (flock(dir, LOCK_EX | LOCK_NB) < 0) {
+        if ((errno != EWOULDBLOCK && errno != EINTR) || tc_now_us() > until_us)
             return -1;
         (void)nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
     }
@@ -85,7 +88,8 @@ static int open_directory(struct writer *w, struct toolcage_error **err)
     w->dir = tc_audit_open(path, true);
     if (w->dir < 0 && errno == ENOENT && tc_make_directories(path) == 0)
         w->dir = tc_audit_open(path, true);
-    if (w->dir < 0)
+    /* a user who can open the directory could hold the lock */
+    if (w->dir < 0 || fchmod(w->dir, 0700) < 0)
         return fail_write(err, path);
     if (lock_directory(w->dir) < 0)
         return fail(err, path, errno, "see which other program holds a lock on the directory");
@@ -119,35 +123,40 @@ static bool is_too_large(int64_t size)
     return getrlimit(RLIMIT_FSIZE, &most) == 0 && (rlim_t)size > most.rlim_cur;
 }
 
-static int write_anchor(const struct writer *w, const char *hash)
+/* Takes a part of a line back, if that is possible; keeps errno. */
+static void cut_back(int fd, int64_t size)
 {
-    _autofree_ char *line = tc_format("%" PRIu64 " %s\n", w->seq, hash);
-    _autofd_ int fd =
-        line ? open(w->options->anchor,
-                    O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
-                    0600)
-             : -1;
-    struct stat st;
-    if (fd < 0 || fstat(fd, &st) < 0)
-        return -1;
-    errno = EPERM;
-    if (!S_ISREG(st.st_mode) || is_too_large(st.st_size + (int64_t)strlen(line)))
-        return -1;
-    if (tc_write_all(fd, line, strlen(line)) == 0)
-        return 0;
     int saved = errno;
-    if (ftruncate(fd, st.st_size) == 0)
-        errno = saved;
-    return -1;
+    (void)!ftruncate(fd, size);
+    errno = saved;
 }
 
-/* Takes a part of a record back. */
-static int undo(const struct writer *w, struct toolcage_error **err, const char *subject)
+/* A newline, if the anchor ends in a line that was cut on a full disk. NULL with errno. */
+static const char *anchor_start(int fd, struct stat *ret)
 {
-    int saved = errno;
-    if (ftruncate(w->fd, w->size) == 0)
-        errno = saved;
-    return fail_write(err, subject);
+    char last = '\n';
+    if (fd < 0 || fstat(fd, ret) < 0)
+        return NULL;
+    errno = EPERM;
+    if (!S_ISREG(ret->st_mode) || (ret->st_size && pread(fd, &last, 1, ret->st_size - 1) != 1))
+        return NULL;
+    return last == '\n' ? "" : "\n";
+}
+
+static int write_anchor(const struct writer *w, const char *hash)
+{
+    const int flags = O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+    _autofd_ int fd = open(w->options->anchor, flags, 0600);
+    struct stat st;
+    const char *start = anchor_start(fd, &st);
+    _autofree_ char *line = start ? tc_format("%s%" PRIu64 " %s\n", start, w->seq, hash) : NULL;
+    if (!line || is_too_large(st.st_size + (int64_t)strlen(line)))
+        return -1;
+    if (tc_write_all(fd, line, strlen(line)) == 0 &&
+        (w->options->sync != TC_SYNC_ALWAYS || fdatasync(fd) == 0))
+        return 0;
+    cut_back(fd, st.st_size);
+    return -1;
 }
 
 static int put(struct writer *w, const char *kind, const struct tc_buf *members,
@@ -166,9 +175,9 @@ static int put(struct writer *w, const char *kind, const struct tc_buf *members,
     if (is_too_large(w->size + (int64_t)line.len))
         return fail_write(err, "its newest file");
     if (tc_write_all(w->fd, line.data, line.len) < 0 || flush(w) < 0)
-        return undo(w, err, "its newest file");
+        return cut_back(w->fd, w->size), fail_write(err, "its newest file");
     if (w->options->anchor && write_anchor(w, hash) < 0)
-        return undo(w, err, w->options->anchor);
+        return cut_back(w->fd, w->size), fail_write(err, w->options->anchor);
     w->size += (int64_t)line.len;
     memcpy(w->last, hash, sizeof(hash));
     w->seq++;
@@ -262,11 +271,9 @@ static int begin_segment(struct writer *w, struct toolcage_error **err)
     w->fd =
         openat(w->dir, file, O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     w->size = 0;
-    if (w->fd < 0)
+    if (w->fd < 0 || (w->options->sync != TC_SYNC_NONE && fsync(w->dir) < 0))
         return fail_write(err, file);
     int r = put(w, "open", &members, err);
-    if (r == 0 && w->options->sync != TC_SYNC_NONE && fsync(w->dir) < 0)
-        r = fail_write(err, file);
     if (r < 0)
         (void)unlinkat(w->dir, file, 0);
     else
@@ -287,24 +294,24 @@ static int replace_cut(struct writer *w, const struct tc_segment_end *end,
     return put(w, "cut", &members, err);
 }
 
-/* Opens the newest segment at its end. A segment that is empty was being begun when its writer was
- * killed: it is removed. */
+/* Opens the newest segment at its end. A segment without a whole line was being begun when its
+ * writer was killed: it is removed. */
 static int open_newest(struct writer *w, struct toolcage_error **err)
 {
     struct tc_segment_end end = {.cut = 0};
-    struct stat st;
     while (w->segments.count) {
         const char *name = w->segments.items[w->segments.count - 1];
         char file[TC_SEGMENT_FILE_SIZE];
         tc_segment_file(name, file);
         w->fd = tc_segment_open(w->dir, name, O_RDWR | O_APPEND);
-        if (!tc_store_own(w->fd, S_IFREG) || fstat(w->fd, &st) < 0)
+        if (!tc_store_own(w->fd, S_IFREG))
             return w->fd < 0 && errno == EBADF ? fail_damaged(err, name, "is not a plain file")
                                                : fail_write(err, file);
-        const char *wrong = st.st_size ? tc_segment_end(w->fd, &end) : NULL;
+        bool begun = tc_segment_has_line(w->fd);
+        const char *wrong = begun ? tc_segment_end(w->fd, &end) : NULL;
         if (wrong)
             return fail_damaged(err, name, wrong);
-        if (st.st_size)
+        if (begun)
             break;
         (void)close(TAKE_FD(w->fd));
         if (unlinkat(w->dir, file, 0) < 0)

@@ -54,6 +54,18 @@ static void report_anchor(struct verify *v, uint64_t seq, const char *what)
     report(v, NULL, 0, text);
 }
 
+/* Is it the beginning of a line, which was cut on a full disk? */
+static bool is_cut_line(const char *text)
+{
+    static const char kind[] = " sha256:";
+    size_t digits = strspn(text, "0123456789"), at = digits;
+    for (size_t i = 0; kind[i] && text[at] == kind[i]; i++)
+        at++;
+    bool whole = at == digits + strlen(kind);
+    size_t hex = whole ? strspn(text + at, "0123456789abcdef") : 0;
+    return digits && text[at + hex] == '\n' && hex < TC_DIGEST_SIZE - sizeof(kind);
+}
+
 /* Reads the next line of the anchor; a line that is no line of an anchor is a fault. */
 static void next_anchor(struct verify *v)
 {
@@ -63,6 +75,8 @@ static void next_anchor(struct verify *v)
     bool first = !a->line;
     while (a->file && fgets(text, sizeof(text), a->file)) {
         a->line++;
+        if (is_cut_line(text))
+            continue; /* its record was taken back */
         if (sscanf(text, "%" SCNu64 " %71[a-z0-9:]%c", &a->seq, a->hash, &end) != 3 || end != '\n')
             report_anchor(v, 0, "the anchor has a line that is not one of an anchor");
         else if (!first && a->seq <= before)
@@ -197,17 +211,13 @@ static int64_t read_rest(struct verify *v, int fd, int64_t from, bool *ret_cut)
     return from;
 }
 
-static int check_segment(struct verify *v, const char *segment)
+static int check_segment(struct verify *v, const char *segment, bool newest)
 {
     bool cut = false;
     _autofd_ int fd = tc_segment_open(v->dir, segment, O_RDONLY);
     v->segment = segment;
     v->line = 0;
     v->found->segments++;
-    if (fd < 0 && errno == ENOENT && !v->begun) { /* removed meanwhile, as the policy says */
-        v->found->segments--;
-        return 0;
-    }
     if (fd < 0 && (errno == EBADF || errno == ELOOP || errno == ENXIO)) {
         report(v, segment, 0, "is not a plain file");
         return 0;
@@ -215,9 +225,10 @@ static int check_segment(struct verify *v, const char *segment)
     int64_t end = fd < 0 ? -1 : tc_segment_each(fd, 0, take_line, v, &cut);
     if (end < 0 || read_rest(v, fd, end, &cut) < 0)
         return -1;
-    if (cut)
+    v->found->unfinished = newest && (cut || !v->line); /* the next writer replaces it */
+    if (cut && !newest)
         report(v, segment, v->line + 1, "was not written to its end, or was cut");
-    else if (!v->line)
+    else if (!v->line && !newest)
         report(v, segment, 0, "is empty");
     return 0;
 }
@@ -236,24 +247,39 @@ static void check_beginning(struct verify *v)
 static int verify_all(struct verify *v, const struct tc_strv *names)
 {
     for (size_t i = 0; i < names->count; i++)
-        if (check_segment(v, names->items[i]) < 0)
+        if (check_segment(v, names->items[i], i + 1 == names->count) < 0)
             return -1;
     check_beginning(v);
     end_anchor(v);
     return 0;
 }
 
+static int verify_once(struct verify *v, const char *anchor)
+{
+    _autostrv_ struct tc_strv names = {0};
+    int r = tc_segments_list(v->dir, &names);
+    if (r == 0)
+        r = open_anchor(v, anchor);
+    if (r == 0)
+        r = verify_all(v, &names);
+    int saved = errno;
+    if (v->anchor.file)
+        (void)fclose(v->anchor.file);
+    errno = saved;
+    return r;
+}
+
 int tc_audit_verify(int dir, const char *anchor, tc_audit_fault_fn *fault, void *context,
                     struct tc_audit_found *ret)
 {
-    _autostrv_ struct tc_strv names = {0};
-    struct verify v = {.dir = dir, .fault = fault, .context = context, .found = ret};
-    int r = tc_segments_list(dir, &names);
-    if (r == 0)
-        r = open_anchor(&v, anchor);
-    if (r == 0)
-        r = verify_all(&v, &names);
-    if (v.anchor.file)
-        (void)fclose(v.anchor.file);
+    enum { TRIES = 5 };
+    int r = -1;
+    errno = ENOENT;
+    /* a segment was removed meanwhile, as a policy says: once more */
+    for (int i = 0; r < 0 && errno == ENOENT && !ret->faults && i < TRIES; i++) {
+        struct verify v = {.dir = dir, .fault = fault, .context = context, .found = ret};
+        *ret = (struct tc_audit_found){0};
+        r = verify_once(&v, anchor);
+    }
     return r;
 }

@@ -17,6 +17,7 @@ struct tc_audit_found {
     uint64_t segments, records, faults;
     uint64_t run, refused, results; /* records of these kinds */
     uint64_t anchored;              /* records that the anchor has */
+    bool unfinished;                /* a writer was killed in the last record, or is writing it */
     uint64_t after;                 /* records after the last one that the anchor has */
 };
 

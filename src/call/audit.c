@@ -69,18 +69,19 @@ static int check_rules(const struct toolcage_call *call, const struct tc_audit_r
                : 0;
 }
 
-/* Without a usable rule about other files the record is written all the same: it says that the call
- * was refused for this. */
-static int append(const struct toolcage_call *call, const char *kind, const struct tc_buf *members,
-                  struct toolcage_error **err)
+/* `fine`: the rules were checked. Without usable ones the record is written all the same: it says
+ * that the call was refused for this. */
+static int append(struct toolcage_call *call, const char *kind, const struct tc_buf *members,
+                  bool fine, struct toolcage_error **err)
 {
     const struct tc_audit_rules *rules = rules_of(call);
-    bool fine = check_rules(call, rules, NULL) == 0;
     const struct tc_audit_options options = {.sync = (enum tc_audit_sync)rules->sync,
                                              .synced_us = tc_engine_audit_synced(call->engine),
                                              .keep = fine ? rules->keep : 0,
                                              .anchor = fine ? rules->anchor : NULL};
-    return tc_audit_append(&options, kind, members, err);
+    int r = tc_audit_append(&options, kind, members, err);
+    call->log_failed |= r < 0;
+    return r;
 }
 
 /* ---- members ---- */
@@ -172,24 +173,24 @@ static void add_input(struct tc_buf *out, const struct toolcage_call *call)
         tc_json_member(out, "input", "pipe");
 }
 
-/* The host's paths that the call may use in this way. */
+/* The host's paths that the call may use in this way; `hidden`: without those of arguments. */
 static void add_paths(struct tc_buf *out, const char *key, const struct tc_fs_entry *entries,
-                      size_t count, enum tc_access access)
+                      size_t count, enum tc_access access, bool hidden)
 {
     _autobuf_ struct tc_buf list = TC_BUF_INIT;
     tc_buf_addc(&list, '[');
     for (size_t i = 0; i < count; i++)
-        if (entries[i].access == access && entries[i].from)
+        if (entries[i].access == access && entries[i].from && !(hidden && entries[i].argument))
             add_item(&list, entries[i].from, strlen(entries[i].from));
     add_list_end(out, key, &list, false);
 }
 
-static void add_grant(struct tc_buf *out, const struct tc_grant *grant)
+static void add_grant(struct tc_buf *out, const struct tc_grant *grant, bool hidden)
 {
     _autobuf_ struct tc_buf network = TC_BUF_INIT, secrets = TC_BUF_INIT, env = TC_BUF_INIT;
-    add_paths(out, "read", grant->fs, grant->fs_count, TC_ACCESS_READ);
-    add_paths(out, "write", grant->fs, grant->fs_count, TC_ACCESS_WRITE);
-    add_paths(out, "unix_sockets", grant->sockets, grant->socket_count, TC_ACCESS_CONNECT);
+    add_paths(out, "read", grant->fs, grant->fs_count, TC_ACCESS_READ, hidden);
+    add_paths(out, "write", grant->fs, grant->fs_count, TC_ACCESS_WRITE, hidden);
+    add_paths(out, "unix_sockets", grant->sockets, grant->socket_count, TC_ACCESS_CONNECT, false);
     tc_buf_addc(&network, '[');
     for (size_t i = 0; i < grant->net_count; i++) {
         _autofree_ char *endpoint =
@@ -273,8 +274,8 @@ int tc_call_record(struct toolcage_call *call, struct toolcage_error **err)
     add_who(&members, call);
     tc_result_write_decision(&members, &frame);
     add_what(&members, call);
-    add_grant(&members, &call->grant);
-    r = append(call, "run", &members, err);
+    add_grant(&members, &call->grant, rules->arguments == 1);
+    r = append(call, "run", &members, true, err);
     call->recorded = r == 0;
     return r;
 }
@@ -343,18 +344,18 @@ int tc_call_record_end(struct toolcage_call *call, const struct tc_result_frame 
                        const struct toolcage_result *result, struct toolcage_error **err)
 {
     _autobuf_ struct tc_buf members = TC_BUF_INIT;
-    if (!rules_of(call))
+    if (!rules_of(call) || (call->log_failed && !call->recorded)) /* its error says so */
         return 0;
     bool brief = rules_of(call)->arguments == 1;
     add_who(&members, call);
     if (call->recorded) {
         add_result(&members, frame, result, brief);
-        return append(call, "result", &members, err);
+        return append(call, "result", &members, true, err);
     }
     tc_result_write_end(&members, result, brief);
     tc_result_write_decision(&members, frame);
     add_what(&members, call);
-    return append(call, "refused", &members, err);
+    return append(call, "refused", &members, check_rules(call, rules_of(call), NULL) == 0, err);
 }
 
 /* The call has a decision in the log and gets no result of its own. */
@@ -367,7 +368,7 @@ static void record_rest(struct toolcage_call *call, const char *status, const ch
     add_who(&members, call);
     tc_json_member(&members, "status", status);
     tc_json_bool(&members, key, value);
-    (void)append(call, "result", &members, NULL);
+    (void)append(call, "result", &members, true, NULL);
 }
 
 void tc_call_record_unstarted(struct toolcage_call *call)
@@ -382,8 +383,8 @@ void tc_call_record_abandoned(struct toolcage_call *call)
 
 /* ---- requests to a server ---- */
 
-int tc_call_record_request(const struct toolcage_call *call, const char *tool,
-                           const char *arguments, const char *refusal, struct toolcage_error **err)
+int tc_call_record_request(struct toolcage_call *call, const char *tool, const char *arguments,
+                           const char *refusal, struct toolcage_error **err)
 {
     _autobuf_ struct tc_buf members = TC_BUF_INIT, name = TC_BUF_INIT;
     if (!rules_of(call))
@@ -398,5 +399,5 @@ int tc_call_record_request(const struct toolcage_call *call, const char *tool,
         add_arguments(&members, arguments, hidden);
     if (refusal && !hidden)
         tc_json_member(&members, "refusal", refusal);
-    return append(call, "request", &members, err);
+    return append(call, "request", &members, true, err);
 }

@@ -53,6 +53,7 @@ struct toolcage_call {
     struct tc_approval approval;
     char approved[TC_DIGEST_SIZE];  /* of the subject that a person approved; "": none */
     bool recorded;                  /* the decision is in the audit log, the result is not */
+    bool log_failed;                /* a record of this call could not be written */
     bool installs;                  /* this is an install phase, which only the operator starts */
     struct tc_install_stage *stage; /* where it installs; NULL: nowhere (yet) */
     const char *work, *module; /* borrowed: work on a module, or a test boot of a VM, instead of a
@@ -109,8 +110,8 @@ int tc_call_record(struct toolcage_call *call, struct toolcage_error **err);
 int tc_call_record_end(struct toolcage_call *call, const struct tc_result_frame *frame,
                        const struct toolcage_result *result, struct toolcage_error **err);
 /* Records a request that the host decided about, as toolcage_call_record_request(). */
-int tc_call_record_request(const struct toolcage_call *call, const char *tool,
-                           const char *arguments, const char *refusal, struct toolcage_error **err);
+int tc_call_record_request(struct toolcage_call *call, const char *tool, const char *arguments,
+                           const char *refusal, struct toolcage_error **err);
 /* Records that the call did not start after all; that its owner freed it before its end. */
 void tc_call_record_unstarted(struct toolcage_call *call);
 void tc_call_record_abandoned(struct toolcage_call *call);

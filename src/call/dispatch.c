@@ -23,14 +23,14 @@ static void settle_install(struct toolcage_call *call, struct tc_outcome *outcom
     tc_stage_free(TAKE(call->stage));
 }
 
-/* A call ran although its result cannot be recorded: the result says so. */
+/* The result reports that its record is missing: the call may have run. */
 static void record_end(struct toolcage_call *call, const struct tc_result_frame *frame)
 {
     struct toolcage_error *err = NULL;
-    if (tc_call_record_end(call, frame, call->result, &err) < 0 && call->recorded)
-        tc_result_add_note(
-            frame, call->result,
-            tc_format("the audit log has no record of this result: %s", tc_error_message(err)));
+    if (tc_call_record_end(call, frame, call->result, &err) < 0)
+        tc_result_add_note(frame, call->result,
+                           tc_format("the audit log has no record of this %s: %s",
+                                     call->recorded ? "result" : "refusal", tc_error_message(err)));
     tc_error_free(err);
     call->recorded = false;
 }

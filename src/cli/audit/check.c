@@ -134,6 +134,19 @@ static void check_accesses(struct tc_recheck *r, const struct tc_past_call *past
     }
 }
 
+/* Would a person have to approve the call, whom the recorded one did not need? */
+static void check_approval(struct tc_recheck *r, const struct tc_past_call *past,
+                           struct tc_slice grant)
+{
+    _autofree_ char *tier = tc_json_line(tc_json_get(grant, "tier"));
+    bool needed =
+        tc_json_true(tc_json_get(grant, "approval")) || (tier && !strcmp(tier, "ManualOnly"));
+    if (!needed || tc_json_get(past->decision, "approval").at)
+        return;
+    _autofree_ char *why = tc_cli_format("needs a person's approval (tier %s)", tier ? tier : "?");
+    put_refusal(r, past, NULL, why ? why : "needs a person's approval", "");
+}
+
 static void check_grant(struct tc_recheck *r, const struct tc_past_call *past,
                         struct toolcage_call *call)
 {
@@ -143,6 +156,7 @@ static void check_grant(struct tc_recheck *r, const struct tc_past_call *past,
         put_error(r, past, err);
         return;
     }
+    check_approval(r, past, tc_json_of(json));
     toolcage_free(json);
     check_accesses(r, past, call);
     check_list(r, past, call, "write", "path", tc_json_get(past->result, "changes"));
@@ -155,11 +169,13 @@ static void check_grant(struct tc_recheck *r, const struct tc_past_call *past,
 static int set_command(struct toolcage_call *call, struct tc_slice command,
                        struct toolcage_error **err)
 {
-    enum { WORDS_MAX = 4096 };
-    char **words = calloc(WORDS_MAX, sizeof(*words));
-    size_t count = 0;
+    size_t count = 0, most = 0;
     struct tc_scan_each each = tc_scan_walk(command);
-    while (words && count < WORDS_MAX && tc_scan_next(&each))
+    while (tc_scan_next(&each))
+        most++;
+    char **words = calloc(most + 1, sizeof(*words));
+    each = tc_scan_walk(command);
+    while (words && tc_scan_next(&each))
         if ((words[count] = tc_json_text(each.value)))
             count++;
     int rc = words ? toolcage_call_set_command(call, count, (const char *const *)words, err)

@@ -43,7 +43,10 @@ static int64_t ns_of(struct tc_slice time)
     _autofree_ char *text = tc_json_text(time);
     struct tm tm = {0};
     const char *rest = text ? strptime(text, "%Y-%m-%dT%H:%M:%S", &tm) : NULL;
-    int64_t us = rest && *rest == '.' ? strtol(rest + 1, NULL, 10) : 0;
+    char digits[7] = "";
+    if (rest && *rest == '.')
+        (void)snprintf(digits, sizeof(digits), "%s", rest + 1);
+    int64_t us = strtol(digits, NULL, 10);
     return rest ? (int64_t)timegm(&tm) * 1000000000 + us * 1000 : 0;
 }
 

@@ -294,6 +294,10 @@ static int print_found(const struct audit *a, const struct tc_audit_found *found
     else
         (void)fprintf(out, "%s%" PRIu64 " records in %" PRIu64 " segments: %s\n", faults,
                       found->records, found->segments, found->faults ? "damaged" : "ok");
+    if (!a->json && found->unfinished)
+        (void)fputs("the last record was not written to its end: its writer was killed, or is "
+                    "writing it\n",
+                    out);
     if (!a->json && tc_args_has(a->args, "anchor"))
         (void)fprintf(out, "the anchor has %" PRIu64 " of them; %" PRIu64 " are newer than these\n",
                       found->anchored, found->after);

@@ -97,8 +97,9 @@ const struct tc_key tc_keys[] = {
     {TC_IN(AUDIT), "sync", tc_set_index, AUDIT(sync), NONE, .choices = tc_values_sync,
      .type = "word", .fallback = "interval",
      .text = "When records are flushed to the disk. always: each one, before the call continues. "
-             "interval: at most once a second, and when the program ends. none: when the kernel "
-             "does it. Only a crash of the machine can lose what was not flushed.",
+             "interval: at most once a second, by a program that runs longer than that. none, and "
+             "for shorter programs: when the kernel does it, within about half a minute. Only a "
+             "crash of the machine can lose what was not flushed.",
      .example = "sync = \"always\""},
     {TC_IN(AUDIT), "keep", tc_set_value, AUDIT(keep), NONE,
      RANGE(SIZE, (int64_t)64 << 20, MAX_BYTES), .type = "size", .fallback = "everything is kept",

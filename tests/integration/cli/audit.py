@@ -219,7 +219,6 @@ def tampering_is_found():
         ("changed", alter, ":2: the record was changed"),
         ("missing", lambda lines: lines.pop(2), "records are missing"),
         ("doubled", lambda lines: lines.insert(2, lines[1]), "doubled or moved"),
-        ("cut", lambda lines: lines.__setitem__(-1, lines[-1][:50]), "not written to its end"),
     ):
         with arrange() as place:
             for _ in range(2):
@@ -472,6 +471,16 @@ filesystem = {{ readable = ["{place.project}/out"] }}
         )
         one = place.run("audit", "check", stricter, "--tool", "work")
         check("breaks 1 of 1" in one.out, "the check takes the filters", one)
+        asks = place.write(
+            "home/asks.toml",
+            '[tool.say]\ntier = "HumanApprove"\ncommand = ["echo", "{text}"]\narguments.text = {}\n',
+        )
+        person = place.run("audit", "check", asks, "--tool", "say")
+        check(
+            "breaks 2 of 2" in person.out and "needs a person's approval (tier HumanApprove)" in person.out,
+            "a policy that asks a person breaks calls that nobody was asked about",
+            person,
+        )
         missing = place.run("audit", "check", os.path.join(place.home, "none.toml"))
         check(missing.code == 125 and "none.toml" in missing.err, "a missing policy is an error", missing)
         check(len(os.listdir(os.path.join(place.project, "out"))) == ran, "the check runs no call")
