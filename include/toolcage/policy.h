@@ -48,7 +48,8 @@ const char *toolcage_policy_digest(const struct toolcage_policy *policy);
 /* The tools as JSON. `format` is "openai" (array of function tools), "anthropic" (array of tools of
  * its Messages API), "mcp" (array of MCP tools; these three list only tools that a model can call:
  * with a command, and of no tier that needs a person's approval), "mcp-approval" (the same with the
- * tools of tier HumanApprove, for a host that asks a person), "toolcage" (array of {name,
+ * tools of tier HumanApprove, for a host that asks a person), "mcp-manual" (also those of
+ * ManualOnly, for a host that stores their calls for a person), "toolcage" (array of {name,
  * description, tier, backend, command, input_schema}), or "servers": the MCP servers, an array of
  * {name, network (has it any?), output (if the policy sets it), command, tools}, each of `tools`
  * with its name and, where the policy has them, title, description, tier, timeout_ms, output and

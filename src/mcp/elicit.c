@@ -238,14 +238,31 @@ static bool can_ask(const struct tc_mcp_call *c, const json_t *params)
                : c->request.session->elicits;
 }
 
+/* The model's call is refused; a person may start it later. */
+static int keep(struct tc_mcp_call *c, const json_t *subject, struct toolcage_error **err)
+{
+    const struct tc_mcp_tools *what = c->request.session->server->what;
+    const json_t *arguments = json_object_get(subject, "arguments");
+    const char *tool = json_string_value(json_object_get(subject, "tool"));
+    char *text = arguments ? json_dumps(arguments, JSON_COMPACT) : strdup("{}");
+    char *words = text && tool && what->keep ? what->keep(what->userdata, tool, text) : NULL;
+    int rc = toolcage_call_deny(c->call, words, err);
+    free(text);
+    free(words);
+    return rc < 0 ? rc : TC_MCP_STARTS; /* start refuses the call */
+}
+
 /* `text` is the request as JSON. */
 static int ask(struct tc_mcp_call *c, const char *text, bool client, struct toolcage_error **err)
 {
     json_t *request = json_loads(text, JSON_ALLOW_NUL, NULL);
     const json_t *subject = json_object_get(request, "subject");
     const char *digest = json_string_value(json_object_get(request, "digest"));
+    const char *tier = json_string_value(json_object_get(subject, "tier"));
     int rc = TC_MCP_STARTS;
-    if (client && subject && !fits(subject))
+    if (tier && strcmp(tier, "ManualOnly") == 0)
+        rc = keep(c, subject, err);
+    else if (client && subject && !fits(subject))
         rc = toolcage_call_deny(c->call,
                                 "it is too long to be shown to the client's user; `toolcage call` "
                                 "at a terminal shows all of it",

@@ -19,17 +19,15 @@ static bool lists(const json_t *tools, const json_t *name)
     return false;
 }
 
-/* Says of the tools that are not in `free_tools` that a person must approve them. */
-static void note_approval(json_t *tools, const json_t *free_tools)
+/* Adds the note to the descriptions of the tools that are not in `known`. */
+static void note_others(json_t *tools, const json_t *known, const char *note)
 {
-    static const char note[] = "A person must approve each call; it waits for the answer for up to "
-                               "ten minutes.";
     size_t i;
     json_t *tool;
     json_array_foreach(tools, i, tool)
     {
         const char *text = json_string_value(json_object_get(tool, "description"));
-        if (lists(free_tools, json_object_get(tool, "name")))
+        if (lists(known, json_object_get(tool, "name")))
             continue;
         (void)json_object_set_new(
             tool, "description",
@@ -49,17 +47,46 @@ static int load_list(struct tc_mcp *server, const char *format, json_t **ret,
     return *ret ? 0 : TOOLCAGE_EMEMORY;
 }
 
+/* Tools of the smaller list keep the notes that they have there. */
+static void keep_notes(json_t *tools, const json_t *smaller)
+{
+    size_t i, k;
+    json_t *tool, *noted;
+    json_array_foreach(tools, i, tool) json_array_foreach(smaller, k, noted)
+    {
+        json_t *name = json_object_get(tool, "name");
+        if (json_equal(name, json_object_get(noted, "name")))
+            (void)json_object_set(tool, "description", json_object_get(noted, "description"));
+    }
+}
+
+/* The list has more tools than the next smaller one: what a call of such a tool leads to. */
+static const struct {
+    const char *format, *note;
+} lists_of_tools[] = {
+    {"mcp", NULL},
+    {"mcp-approval",
+     "A person must approve each call; it waits for the answer for up to ten minutes."},
+    {"mcp-manual", "Only a person starts it: a call is stored for that, and is answered so."},
+};
+
 static int load_tools(struct tc_mcp *server, struct toolcage_error **err)
 {
     const struct tc_mcp_tools *what = server->what;
-    json_t *free_tools = NULL;
-    int rc = load_list(server, what->elicits || what->queues ? "mcp-approval" : "mcp",
-                       &server->tools, err);
-    if (rc == 0 && what->queues)
-        rc = load_list(server, "mcp", &free_tools, err);
-    if (rc == 0 && what->queues)
-        note_approval(server->tools, free_tools);
-    json_decref(free_tools);
+    size_t most = what->keep ? 2 : what->elicits || what->queues ? 1 : 0;
+    json_t *smaller = NULL;
+    int rc = 0;
+    for (size_t i = what->queues ? 0 : most; rc == 0 && i <= most; i++) {
+        json_t *list = NULL;
+        rc = load_list(server, lists_of_tools[i].format, &list, err);
+        if (smaller && list) {
+            note_others(list, smaller, lists_of_tools[i].note);
+            keep_notes(list, smaller);
+        }
+        json_decref(smaller);
+        smaller = list;
+    }
+    server->tools = smaller;
     return rc;
 }
 

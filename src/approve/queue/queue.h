@@ -74,4 +74,26 @@ int tc_queue_find(const char *prefix, struct tc_queued *ret, struct tc_queue_fau
 int tc_queue_answer(const struct tc_queued *queued, bool yes, const char *reason,
                     struct tc_queue_fault *fault);
 
+/* ---- kept.c: calls that only a person starts ---- */
+
+/* A call of a tool of tier ManualOnly that a model asked for. It is stored for a day. */
+struct tc_kept {
+    char id[TC_QUEUE_ID_SIZE];
+    int64_t created;          /* seconds of real time */
+    char *policy, *directory; /* paths: of the policy file, and where to start */
+    char *workspace;          /* NULL: that directory */
+    char *tool, *arguments;   /* arguments: a JSON object */
+};
+
+void tc_kept_done(struct tc_kept *kept);
+/* The stored calls, the oldest first; owned. 0, or a negative code. */
+int tc_kept_list(struct tc_kept **ret, size_t *ret_count, struct tc_queue_fault *fault);
+void tc_kept_free(struct tc_kept *list, size_t count);
+/* Stores a call; `id` and `created` are chosen here. 0, or a negative code. */
+int tc_kept_store(const struct tc_kept *kept, char ret_id[TC_QUEUE_ID_SIZE],
+                  struct tc_queue_fault *fault);
+/* Removes a call, so that only this caller starts or denies it. 0, or a negative code:
+ * TOOLCAGE_ENOT_FOUND: another one was first. */
+int tc_kept_take(const char *id, struct tc_queue_fault *fault);
+
 #endif

@@ -103,8 +103,7 @@ void tc_queue_answer_name(const char *id, char ret[TC_QUEUE_NAME_SIZE])
     (void)snprintf(ret, TC_QUEUE_NAME_SIZE, "%s%s", id, answer_end);
 }
 
-/* Does the name consist of an id and this end? */
-static bool id_of(const char *name, const char *end, char ret[TC_QUEUE_ID_SIZE])
+bool tc_queue_id_of(const char *name, const char *end, char ret[TC_QUEUE_ID_SIZE])
 {
     static const char digits[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
     tc_strcopy(ret, TC_QUEUE_ID_SIZE, name);
@@ -157,9 +156,10 @@ static bool is_late(int dir, const char *name, const char *id)
 static bool visit(int dir, const char *name, struct tc_strv *ret)
 {
     char id[TC_QUEUE_ID_SIZE];
-    if (tc_startswith(name, temporary) || (id_of(name, answer_end, id) && is_late(dir, name, id))) {
+    if (tc_startswith(name, temporary) ||
+        (tc_queue_id_of(name, answer_end, id) && is_late(dir, name, id))) {
         (void)tc_remove_tree(dir, name);
-    } else if (id_of(name, request_end, id)) {
+    } else if (tc_queue_id_of(name, request_end, id)) {
         _autofd_ int fd = tc_queue_request(dir, id);
         if (fd >= 0 && tc_queue_waits(fd))
             return tc_strv_add(ret, id);

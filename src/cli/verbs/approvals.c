@@ -3,13 +3,17 @@
  *
  * `toolcage approvals`: shows and answers the requests in the queue of approvals. A yes is bound to
  * a request that was shown: at a terminal above the question, elsewhere before, by its digest. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "approve/queue/queue.h"
 #include "cli/call/consent.h"
+#include "cli/show/clean.h"
 #include "cli/show/failure.h"
 #include "cli/show/json.h"
 #include "cli/show/opts.h"
@@ -33,7 +37,9 @@ static const char text[] =
     "terminal it\n"
     "needs the digest that show printed. A yes is for one call, and only if nothing of it has "
     "changed.\n"
-    "Any program of this user can answer; a tool in a cage cannot.\n"
+    "Any program of this user can answer; a tool in a cage cannot. A call of a tool of tier "
+    "ManualOnly\n"
+    "is stored for a day: run starts it here, as toolcage call would, with the question.\n"
     "\n"
     "examples:\n"
     "  toolcage mcp --policy tools.toml --queue\n"
@@ -41,7 +47,8 @@ static const char text[] =
     "  toolcage approvals list --watch\n"
     "  toolcage approvals show 01JD8XKQ7P\n"
     "  toolcage approvals approve 01JD8XKQ7P\n"
-    "  toolcage approvals deny 01JD8XKQ7P --reason 'not on a Sunday'\n";
+    "  toolcage approvals deny 01JD8XKQ7P --reason 'not on a Sunday'\n"
+    "  toolcage approvals run 01JD8XKQ7P\n";
 
 static int fail(struct tc_failure *failure, const struct tc_queue_fault *fault)
 {
@@ -53,7 +60,25 @@ static int fail(struct tc_failure *failure, const struct tc_queue_fault *fault)
 struct list {
     struct tc_queued *items;
     size_t count;
+    struct tc_kept *kept; /* calls that only a person starts */
+    size_t kept_count;
 };
+
+static int read_list(struct list *ret, struct tc_failure *failure)
+{
+    struct tc_queue_fault fault;
+    if (tc_queue_list(&ret->items, &ret->count, &fault) < 0 ||
+        tc_kept_list(&ret->kept, &ret->kept_count, &fault) < 0)
+        return fail(failure, &fault);
+    return 0;
+}
+
+static void free_list(struct list *list)
+{
+    tc_queue_free(list->items, list->count);
+    tc_kept_free(list->kept, list->kept_count);
+    *list = (struct list){0};
+}
 
 /* Nobody can approve what the reader of JSON refuses: it is nested too deeply. */
 static bool is_shown(const struct tc_queued *q)
@@ -85,6 +110,22 @@ static void put_object(FILE *out, const struct tc_queued *q)
     (void)fprintf(out, ",\"subject\":%s}", q->subject);
 }
 
+static void put_kept(FILE *out, const struct tc_kept *kept)
+{
+    int64_t age = (int64_t)time(NULL) - kept->created;
+    _autofree_ char *tool = tc_clean(TC_CLEAN_LINE, kept->tool, strlen(kept->tool), NULL);
+    (void)fprintf(out, "%s  %5" PRId64 "s old   to run    %s\n", kept->id, age < 0 ? 0 : age,
+                  tool ? tool : "?");
+}
+
+static void put_kept_object(FILE *out, const struct tc_kept *kept)
+{
+    (void)fprintf(out, "{\"id\":\"%s\",\"created\":%" PRId64, kept->id, kept->created);
+    put_string(out, "policy", kept->policy);
+    put_string(out, "tool", kept->tool);
+    (void)fprintf(out, ",\"arguments\":%s}", kept->arguments);
+}
+
 /* Closes the stream, and prints its JSON. */
 static int print_stream(FILE *out, char **all)
 {
@@ -104,6 +145,11 @@ static int print_json(const struct list *list)
         (void)fputs(i ? "," : "", out);
         put_object(out, &list->items[i]);
     }
+    (void)fputs("],\"calls\":[", out);
+    for (size_t i = 0; i < list->kept_count; i++) {
+        (void)fputs(i ? "," : "", out);
+        put_kept_object(out, &list->kept[i]);
+    }
     (void)fputs("]}", out);
     return print_stream(out, &all);
 }
@@ -112,6 +158,9 @@ static bool has(const struct list *list, const char *id)
 {
     for (size_t i = 0; i < list->count; i++)
         if (strcmp(list->items[i].id, id) == 0)
+            return true;
+    for (size_t i = 0; i < list->kept_count; i++)
+        if (strcmp(list->kept[i].id, id) == 0)
             return true;
     return false;
 }
@@ -130,6 +179,11 @@ static int print_new(const struct list *list, const struct list *before, size_t 
             put_row(out, &list->items[i]);
             ++*ret_count;
         }
+    for (size_t i = 0; i < list->kept_count; i++)
+        if (!has(before, list->kept[i].id)) {
+            put_kept(out, &list->kept[i]);
+            ++*ret_count;
+        }
     return tc_cli_print_text(TC_PAINT_ROWS, out, &all);
 }
 
@@ -137,40 +191,36 @@ static int print_new(const struct list *list, const struct list *before, size_t 
 static int watch(struct tc_failure *failure)
 {
     struct list now = {0}, before = {0};
-    struct tc_queue_fault fault;
     size_t count;
     int rc = 0;
     while (!rc) {
-        if (tc_queue_list(&now.items, &now.count, &fault) < 0) {
-            rc = fail(failure, &fault);
-            break;
-        }
-        rc = print_new(&now, &before, &count);
+        rc = read_list(&now, failure);
+        if (!rc)
+            rc = print_new(&now, &before, &count);
         for (; !rc && count && isatty(STDOUT_FILENO); count--)
             rc = tc_cli_print("\a", 1);
-        tc_queue_free(before.items, before.count);
+        free_list(&before);
         before = now;
         now = (struct list){0};
         (void)nanosleep(&(struct timespec){.tv_nsec = 500000000}, NULL);
     }
-    tc_queue_free(before.items, before.count);
+    free_list(&before);
     return rc;
 }
 
 static int run_list(const struct tc_args *args, struct tc_failure *failure)
 {
     struct list list = {0}, none = {0};
-    struct tc_queue_fault fault;
     size_t count;
     if (tc_args_has(args, "watch"))
         return watch(failure);
-    if (tc_queue_list(&list.items, &list.count, &fault) < 0)
-        return fail(failure, &fault);
-    int rc = tc_args_has(args, "json") ? print_json(&list) : print_new(&list, &none, &count);
-    if (!rc && !list.count && !tc_args_has(args, "json"))
+    int rc = read_list(&list, failure);
+    if (!rc)
+        rc = tc_args_has(args, "json") ? print_json(&list) : print_new(&list, &none, &count);
+    if (!rc && !list.count && !list.kept_count && !tc_args_has(args, "json"))
         tc_cli_hint("no call waits; toolcage mcp --queue, call --queue and exec --queue make them "
                     "wait here");
-    tc_queue_free(list.items, list.count);
+    free_list(&list);
     return rc;
 }
 
@@ -199,6 +249,106 @@ static int show(const struct tc_args *args, const struct tc_queued *q, struct tc
     (void)tc_subject_show(out, tc_json_of(q->subject), true);
     (void)fprintf(out, "  digest     | %s\n", q->digest);
     return tc_cli_print_text(TC_PAINT_NOTHING, out, &all);
+}
+
+/* ---- calls that only a person starts ---- */
+
+static bool is_called(const struct tc_kept *kept, const char *prefix)
+{
+    return *prefix && !strncasecmp(kept->id, prefix, strlen(prefix));
+}
+
+/* The stored call with this id, taken out of the list; false: none, or several. */
+static bool find_kept(const char *prefix, struct tc_kept *ret)
+{
+    struct tc_kept *list = NULL;
+    struct tc_queue_fault fault;
+    size_t count = 0, found = 0;
+    *ret = (struct tc_kept){0};
+    if (tc_kept_list(&list, &count, &fault) < 0)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (is_called(&list[i], prefix) && !found++) {
+            *ret = list[i];
+            list[i] = (struct tc_kept){0};
+        }
+    tc_kept_free(list, count);
+    if (found > 1)
+        tc_kept_done(ret);
+    return found == 1;
+}
+
+/* As `toolcage call`, which shows the call at the terminal and asks. */
+static int run_kept(const struct tc_kept *kept, struct tc_failure *failure)
+{
+    char *argv[7] = {(char *)"--policy", kept->policy};
+    struct tc_args args = {0};
+    struct tc_queue_fault fault;
+    int count = 2;
+    if (kept->workspace) {
+        argv[count++] = (char *)"--workspace";
+        argv[count++] = kept->workspace;
+    }
+    argv[count++] = kept->tool;
+    argv[count++] = kept->arguments;
+    if (chdir(kept->directory) < 0)
+        return tc_failure_set(failure, TOOLCAGE_ESYSTEM, "toolcage approvals deny ID removes it",
+                              "cannot start in %s: %s", kept->directory, strerror(errno));
+    if (tc_kept_take(kept->id, &fault) < 0)
+        return fail(failure, &fault);
+    int rc = tc_args_parse(&tc_verb_call, count, argv, &args);
+    if (!rc)
+        rc = tc_verb_call.run(&args);
+    tc_args_done(&args);
+    return rc;
+}
+
+static int deny_kept(const struct tc_kept *kept, struct tc_failure *failure)
+{
+    struct tc_queue_fault fault;
+    if (tc_kept_take(kept->id, &fault) < 0)
+        return fail(failure, &fault);
+    tc_cli_say("removed call %s, which no person has started", kept->id);
+    return 0;
+}
+
+static int show_kept(const struct tc_args *args, const struct tc_kept *kept)
+{
+    char *all = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&all, &size);
+    if (!out)
+        return tc_cli_no_memory();
+    if (tc_args_has(args, "json")) {
+        put_kept_object(out, kept);
+        return print_stream(out, &all);
+    }
+    _autofree_ char *subject = tc_cli_format("{\"arguments\":%s}", kept->arguments);
+    put_kept(out, kept);
+    if (subject)
+        (void)tc_subject_show(out, tc_json_of(subject), true);
+    (void)fprintf(out, "  %-10s | %s\n", "policy", kept->policy);
+    return tc_cli_print_text(TC_PAINT_NOTHING, out, &all);
+}
+
+/* Does the action with a stored call, if there is one with this id. False: there is none. */
+static bool take_kept(const struct tc_args *args, const char *action, struct tc_failure *failure,
+                      int *ret_rc)
+{
+    struct tc_kept kept;
+    if (!find_kept(args->operands[1], &kept))
+        return false;
+    if (!strcmp(action, "run"))
+        *ret_rc = run_kept(&kept, failure);
+    else if (!strcmp(action, "deny"))
+        *ret_rc = deny_kept(&kept, failure);
+    else if (!strcmp(action, "show"))
+        *ret_rc = show_kept(args, &kept);
+    else
+        *ret_rc = tc_failure_set(failure, TOOLCAGE_EUSAGE, "toolcage approvals run ID",
+                                 "call %s is started by a person only, not approved", kept.id);
+    tc_kept_done(&kept);
+    return true;
 }
 
 /* ---- approve, deny ---- */
@@ -255,6 +405,16 @@ static int deny(const struct tc_args *args, const struct tc_queued *q, struct tc
     return answer(q, false, tc_args_value(args, "reason"), failure);
 }
 
+/* A request waits for an answer, not to be run. */
+static int run(const struct tc_args *args, const struct tc_queued *q, struct tc_failure *failure)
+{
+    (void)args;
+    return tc_failure_set(failure, TOOLCAGE_EUSAGE, "toolcage approvals approve ID",
+                          "the call of request %s waits for an approval and is started by its "
+                          "program",
+                          q->id);
+}
+
 /* ---- all ---- */
 
 static const struct action {
@@ -262,10 +422,8 @@ static const struct action {
     const char *takes; /* the names of its options */
     int (*run)(const struct tc_args *args, const struct tc_queued *q, struct tc_failure *failure);
 } actions[] = {
-    {"list", "watch json", NULL},
-    {"show", "json", show},
-    {"approve", "digest", approve},
-    {"deny", "reason", deny},
+    {"list", "watch json", NULL}, {"show", "json", show}, {"approve", "digest", approve},
+    {"deny", "reason", deny},     {"run", "", run},
 };
 
 /* NULL with the failure. */
@@ -277,7 +435,8 @@ static const struct action *action_of(const struct tc_args *args, struct tc_fail
         if (strcmp(actions[i].name, word) == 0)
             found = &actions[i];
     if (!found)
-        return (void)tc_failure_set(failure, TOOLCAGE_EUSAGE, "write list, show, approve or deny",
+        return (void)tc_failure_set(failure, TOOLCAGE_EUSAGE,
+                                    "write list, show, approve, deny or run",
                                     "approvals has no action \"%s\"", word),
                NULL;
     for (size_t i = 0; i < args->given_count; i++)
@@ -308,6 +467,8 @@ static int run_approvals(const struct tc_args *args)
     int rc = action ? 0 : -1;
     if (action && !action->run)
         rc = run_list(args, &failure);
+    else if (action && take_kept(args, action->name, &failure, &rc))
+        ;
     else if (action && tc_queue_find(args->operands[1], &q, &fault) < 0)
         rc = fail(&failure, &fault);
     else if (action && action->run != deny && !is_shown(&q))
@@ -321,7 +482,7 @@ static int run_approvals(const struct tc_args *args)
 
 const struct tc_verb tc_verb_approvals = {
     .name = "approvals",
-    .operands = "[list | show ID | approve ID | deny ID]",
+    .operands = "[list | show ID | approve ID | deny ID | run ID]",
     .summary = "show and answer the calls that wait for approval",
     .text = text,
     .options = options,

@@ -5,7 +5,9 @@
 #include "mcp/mcp.h"
 
 #include <string.h>
+#include <unistd.h>
 
+#include "approve/queue/queue.h"
 #include "cli/call/httpd.h"
 #include "cli/call/lookup.h"
 #include "cli/show/say.h"
@@ -16,7 +18,8 @@ static const struct tc_option options[] = {
     {"name", 0, "NAME", NULL, "the server's name for clients (default: toolcage)"},
     {"elicit", 0, NULL, NULL,
      "also offer tools of tier HumanApprove: the client asks its user to approve each call"},
-    {"queue", 0, NULL, NULL, "also offer them: each call waits for toolcage approvals"},
+    {"queue", 0, NULL, NULL,
+     "also offer them, and those of tier ManualOnly: calls wait for toolcage approvals"},
     TC_OPTIONS_HTTPD,
     TC_OPTION_HELP,
     {0},
@@ -58,21 +61,51 @@ static int check_name(const char *name, struct tc_failure *failure)
         "--name %s: use 1 to 64 letters, digits, _ . or -, starting with a letter or digit", name);
 }
 
+/* Where calls run, for a call now and for one that is stored. */
+struct place {
+    const char *policy, *workspace;
+};
+
 static int set_workspace(void *userdata, struct toolcage_call *call, struct toolcage_error **err)
 {
-    return toolcage_call_set(call, "workspace", userdata, err);
+    const struct place *place = userdata;
+    return place->workspace ? toolcage_call_set(call, "workspace", place->workspace, err) : 0;
+}
+
+/* What the model hears about a call that only a person starts; owned. */
+static char *keep(void *userdata, const char *tool, const char *arguments)
+{
+    const struct place *place = userdata;
+    _autofree_ char *directory = getcwd(NULL, 0), *policy = realpath(place->policy, NULL);
+    _autofree_ char *workspace = place->workspace ? realpath(place->workspace, NULL) : NULL;
+    struct tc_kept kept = {.policy = policy,
+                           .directory = directory,
+                           .workspace = workspace,
+                           .tool = (char *)tool,
+                           .arguments = (char *)arguments};
+    struct tc_queue_fault fault;
+    char id[TC_QUEUE_ID_SIZE];
+    if (!directory || !policy || (place->workspace && !workspace))
+        return strdup("only a person starts it, and the policy or its directories are gone");
+    if (tc_kept_store(&kept, id, &fault) < 0)
+        return tc_cli_format("only a person starts it, and it could not be stored: %s", fault.text);
+    return tc_cli_format("only a person starts it: it is stored for that as %s (toolcage approvals "
+                         "run %s). It has not run",
+                         id, id);
 }
 
 static int serve_mcp(const struct tc_args *args, const struct tc_found *found,
                      struct tc_failure *failure)
 {
-    const char *workspace = tc_args_value(args, "workspace");
+    struct place place = {found->path, tc_args_value(args, "workspace")};
+    bool queues = tc_args_has(args, "queue");
     const struct tc_mcp_tools what = {.policy = found->policy,
                                       .name = tc_args_value(args, "name"),
-                                      .narrow = workspace ? set_workspace : NULL,
-                                      .userdata = (void *)workspace,
+                                      .narrow = set_workspace,
+                                      .userdata = &place,
                                       .elicits = tc_args_has(args, "elicit"),
-                                      .queues = tc_args_has(args, "queue")};
+                                      .queues = queues,
+                                      .keep = queues ? keep : NULL};
     int rc = tc_mcp_serve(&what, STDIN_FILENO, STDOUT_FILENO, tc_failure_error(failure));
     return tc_failure_of_pipes(failure, rc);
 }

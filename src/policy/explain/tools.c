@@ -203,6 +203,7 @@ static int servers_json(const struct toolcage_policy *policy, char **ret,
 enum listed {
     LISTED_FREE,     /* those with a command whose calls need no approval */
     LISTED_APPROVED, /* those, too, whose calls run after an approval */
+    LISTED_MANUAL,   /* those, too, that only a person starts */
     LISTED_ALL
 };
 
@@ -212,8 +213,8 @@ static bool is_listed(const struct toolcage_policy *policy, const struct tc_spec
     const struct tc_spec *said = tc_policy_given(policy, tool, TC_KEY_TIER);
     bool asks = said && tc_tier_asks(said->tier);
     bool by_hand = said && tc_streq(said->tier, "ManualOnly");
-    return which == LISTED_ALL ||
-           (tool->command.count && (!asks || (which == LISTED_APPROVED && !by_hand)));
+    return which == LISTED_ALL || (tool->command.count && (!asks || which == LISTED_MANUAL ||
+                                                           (which == LISTED_APPROVED && !by_hand)));
 }
 
 int tc_policy_tools_json(const struct toolcage_policy *policy, const char *format, char **ret,
@@ -223,11 +224,10 @@ int tc_policy_tools_json(const struct toolcage_policy *policy, const char *forma
         const char *name;
         void (*add)(const struct toolcage_policy *, const struct tc_spec *, struct tc_buf *);
         enum listed which;
-    } formats[] = {{"openai", add_openai, LISTED_FREE},
-                   {"anthropic", add_anthropic, LISTED_FREE},
-                   {"mcp", add_mcp, LISTED_FREE},
-                   {"mcp-approval", add_mcp, LISTED_APPROVED},
-                   {"toolcage", add_toolcage, LISTED_ALL}};
+    } formats[] = {
+        {"openai", add_openai, LISTED_FREE},    {"anthropic", add_anthropic, LISTED_FREE},
+        {"mcp", add_mcp, LISTED_FREE},          {"mcp-approval", add_mcp, LISTED_APPROVED},
+        {"mcp-manual", add_mcp, LISTED_MANUAL}, {"toolcage", add_toolcage, LISTED_ALL}};
     _autobuf_ struct tc_buf out = TC_BUF_INIT;
     size_t f = 0;
     if (tc_streq(format, "servers"))
@@ -238,7 +238,8 @@ int tc_policy_tools_json(const struct toolcage_policy *policy, const char *forma
         return tc_fail(
             err,
             TC_WHY(TOOLCAGE_EUSAGE, "tools", format,
-                   "the formats are openai, anthropic, mcp, mcp-approval, toolcage and servers"),
+                   "the formats are openai, anthropic, mcp, mcp-approval, mcp-manual, toolcage and "
+                   "servers"),
             "there is no format \"%.40s\"", format ? format : "");
     tc_buf_addc(&out, '[');
     for (size_t i = 0; i < policy->tool_count; i++) {

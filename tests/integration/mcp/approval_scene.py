@@ -20,6 +20,11 @@ arguments.file = { read = ["PROJECT"] }
 tier = "ManualOnly"
 backend = "process"
 command = ["echo", "by hand"]
+[tool.sign]
+tier = "ManualOnly"
+backend = "process"
+command = ["echo", "signed", "{text}"]
+arguments.text = { type = "string" }
 [tool.free]
 backend = "process"
 command = ["echo", "free"]

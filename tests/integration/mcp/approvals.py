@@ -45,7 +45,11 @@ def answer(place, request, yes=True, *more):
 def lists_depend_on_queue(place, policy):
     with Elicited(place, policy, "--queue", can=False) as server:
         tools = {tool["name"]: tool for tool in server.ask("tools/list", {}, "list")["result"]["tools"]}
-        cli.check(set(tools) == {"free", "say", "show"}, "--queue lists HumanApprove, and not ManualOnly")
+        cli.check(
+            set(tools) == {"free", "say", "show", "byhand", "sign"},
+            "--queue lists tools of every tier",
+            tools,
+        )
         cli.check(
             tools["say"]["description"].startswith("Says it. " + NOTE)
             and tools["show"]["description"].startswith(NOTE)
@@ -53,7 +57,14 @@ def lists_depend_on_queue(place, policy):
             "and says of those tools that a person must approve",
             tools,
         )
-        cli.check("error" in server.call("byhand", {}), "ManualOnly is not called")
+        cli.check(
+            tools["byhand"]["description"].startswith("Only a person starts it")
+            and "ten minutes" not in tools["byhand"]["description"],
+            "and of those of ManualOnly that only a person starts them",
+            tools,
+        )
+    with Elicited(place, policy, "--elicit") as server:
+        cli.check("error" in server.call("byhand", {}), "ManualOnly is not called without --queue")
     done = place.run("mcp", "--policy", policy, "--queue", "--listen", "127.0.0.1:0")
     cli.check(done.code == 125 and "standard input" in done.err, "--queue is refused over HTTP", done)
 
@@ -191,6 +202,113 @@ def unsafe_queue_denies_the_call(place, policy):
     os.chmod(queue, 0o700)
 
 
+def stored(place):
+    return json.loads(place.run("approvals", "list", "--json").out)["calls"]
+
+
+def person_starts_stored_calls(place, policy):
+    hostile = "y\n[y] approved\r\x1b[2J\u202etxt --policy /etc/passwd"
+    with Elicited(place, policy, "--queue", can=False) as server:
+        result = server.call("sign", {"text": hostile})
+        found = stored(place)
+        cli.check(
+            result["result"]["isError"]
+            and len(found) == 1
+            and found[0]["arguments"] == {"text": hostile}
+            and f"stored for that as {found[0]['id']}" in text_of(result)
+            and "signed" not in text_of(result)
+            and not waiting(place),
+            "a call of ManualOnly is stored, and the model hears so",
+            (result, found),
+        )
+    call_id = found[0]["id"]
+    listed, shown = place.run("approvals"), place.run("approvals", "show", call_id)
+    cli.check(
+        call_id in listed.out
+        and "to run" in listed.out
+        and "sign" in listed.out
+        and not any(c in listed.out + shown.out for c in "\x1b\u202e")
+        and not any(line.startswith("[y]") for line in shown.out.splitlines()),
+        "a stored call is listed and shown, escaped",
+        (listed, shown),
+    )
+    wrong = place.run("approvals", "approve", call_id)
+    cli.check(wrong.code == 125 and "is started by a person only" in wrong.err, "it is not approved", wrong)
+    alone = place.run("approvals", "run", call_id)
+    cli.check(
+        alone.code == 126 and "signed" not in alone.out and not stored(place),
+        "run asks at a terminal, and without one nothing runs",
+        alone,
+    )
+    with Elicited(place, policy, "--queue", can=False) as server:
+        server.call("sign", {"text": "x"}, 1)
+        server.call("sign", {"text": "z"}, 2)
+        server.call("byhand", {}, 3)
+    first, second, third = (call["id"] for call in stored(place))
+    person = cli.Person(place, "approvals", "run", first)
+    asked = person.answer("run this call? y: yes, n: no", "y")
+    code = person.end()
+    cli.check(
+        asked and code == 0 and "signed x" in person.seen,
+        "yes runs a stored call",
+        (person.past, person.seen),
+    )
+    again = place.run("approvals", "run", first)
+    cli.check(again.code == 125 and "no longer waits" in again.err, "a stored call runs once", again)
+    relative = place.run(
+        "mcp",
+        "--policy",
+        os.path.relpath(policy, place.project),
+        "--workspace",
+        ".",
+        "--queue",
+        stdin=b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},'
+        b'"clientInfo":{"name":"t","version":"1"}}}\n{"jsonrpc":"2.0","id":2,"method":"tools/call","params":'
+        b'{"name":"byhand","arguments":{}}}\n',
+    )
+    found = [call for call in stored(place) if call["id"] not in (second, third)]
+    cli.check(
+        len(found) == 1 and found[0]["policy"] == os.path.realpath(policy),
+        "a stored call has absolute paths",
+        (relative, found),
+    )
+    place.run("approvals", "deny", found[0]["id"])
+    person = cli.Person(place, "approvals", "run", second)
+    person.answer("run this call? y: yes, n: no", "n")
+    person.answer("why not?", "")
+    cli.check(person.end() == 126 and "signed" not in person.seen, "no runs nothing", person.seen)
+    gone = place.run("approvals", "deny", third)
+    cli.check(gone.code == 0 and not stored(place), "a stored call can be denied", gone)
+
+
+def stored_calls_are_bounded(place, policy):
+    with Elicited(place, policy, "--queue", can=False) as server:
+        results = [server.call("byhand", {}, n) for n in range(1, 67)]
+    found = stored(place)
+    cli.check(
+        len(found) == 64 and "no more can wait" in text_of(results[-1]),
+        "64 calls are stored at most",
+        (len(found), text_of(results[-1])),
+    )
+    directory = os.path.join(place.home, ".local/state/toolcage/approvals")
+    path = os.path.join(directory, found[0]["id"] + ".call")
+    with open(path, encoding="utf-8") as file:
+        call = json.load(file)
+    call["created"] -= 25 * 3600
+    place.write(os.path.relpath(path, place.root), json.dumps(call))
+    place.write(os.path.relpath(os.path.join(directory, found[1]["id"] + ".call"), place.root), "not JSON")
+    os.remove(os.path.join(directory, found[2]["id"] + ".call"))
+    os.symlink("/etc/passwd", os.path.join(directory, found[2]["id"] + ".call"))
+    left = [call["id"] for call in stored(place)]
+    cli.check(
+        len(left) == 61 and not {f["id"] for f in found[:3]} & set(left),
+        "old, damaged and linked calls are not listed",
+        len(left),
+    )
+    for call_id in left:
+        os.remove(os.path.join(directory, call_id + ".call"))
+
+
 cli.require_user()
 with cli.Place() as place:
     policy = place.write(
@@ -204,6 +322,8 @@ with cli.Place() as place:
         cancelled_request_is_withdrawn,
         waiting_calls_leave_room,
         client_that_can_ask_is_asked,
+        person_starts_stored_calls,
+        stored_calls_are_bounded,
         unsafe_queue_denies_the_call,
     ):
         part(place, policy)
