@@ -12,7 +12,6 @@
 
 #include "base/digest.h"
 #include "base/jsontext.h"
-#include "policy/endpoint.h"
 #include "policy/policy.h"
 #include "schema/schema.h"
 
@@ -196,36 +195,12 @@ static void add_paths(struct tc_buf *out, const char *key, const struct tc_fs_en
     tc_buf_addc(out, ']');
 }
 
-static void add_string(struct tc_buf *out, const char *text, size_t length)
-{
-    add_comma(out);
-    tc_json_string(out, text, length);
-}
-
 static void add_grant(struct tc_buf *out, const struct tc_grant *grant)
 {
     add_paths(out, "read", grant->fs, grant->fs_count, TC_ACCESS_READ);
     add_paths(out, "write", grant->fs, grant->fs_count, TC_ACCESS_WRITE);
     add_paths(out, "unix_sockets", grant->sockets, grant->socket_count, TC_ACCESS_CONNECT);
-    tc_json_key(out, "network");
-    tc_buf_addc(out, '[');
-    for (size_t i = 0; i < grant->net_count; i++) {
-        _autofree_ char *endpoint =
-            tc_format("%s:%u", grant->net[i].host, (unsigned)(grant->net[i].port & TC_PORT_NUMBER));
-        add_string(out, endpoint ? endpoint : "", endpoint ? strlen(endpoint) : 0);
-        out->failed = out->failed || !endpoint;
-    }
-    tc_buf_addc(out, ']');
-    tc_json_key(out, "secrets");
-    tc_buf_addc(out, '[');
-    for (size_t i = 0; i < grant->secret_count; i++)
-        add_string(out, grant->secrets[i].name, strlen(grant->secrets[i].name));
-    tc_buf_addc(out, ']');
-    tc_json_key(out, "environment"); /* the names: values may be secret */
-    tc_buf_addc(out, '[');
-    for (size_t i = 0; i < grant->env.count; i++)
-        add_string(out, grant->env.items[i], strcspn(grant->env.items[i], "="));
-    tc_buf_addc(out, ']');
+    tc_grant_write_reach(grant, out);
     tc_json_number(out, "umask", grant->umask);
 }
 

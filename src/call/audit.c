@@ -10,7 +10,6 @@
 #include "base/jsontext.h"
 #include "base/path.h"
 #include "call/call.h"
-#include "policy/endpoint.h"
 #include "policy/pathrule.h"
 #include "provenance/provenance.h"
 #include "schema/schema.h"
@@ -185,28 +184,26 @@ static void add_paths(struct tc_buf *out, const char *key, const struct tc_fs_en
     add_list_end(out, key, &list, false);
 }
 
+/* `json` are members with their keys. */
+static void add_bounded(struct tc_buf *out, const char *key, const struct tc_buf *json, size_t most)
+{
+    out->failed |= json->failed;
+    if (json->len > most) {
+        add_digest(out, key, json->data, json->len);
+        return;
+    }
+    tc_buf_addc(out, ',');
+    tc_buf_add(out, json->data, json->len);
+}
+
 static void add_grant(struct tc_buf *out, const struct tc_grant *grant, bool hidden)
 {
-    _autobuf_ struct tc_buf network = TC_BUF_INIT, secrets = TC_BUF_INIT, env = TC_BUF_INIT;
+    _autobuf_ struct tc_buf reach = TC_BUF_INIT;
     add_paths(out, "read", grant->fs, grant->fs_count, TC_ACCESS_READ, hidden);
     add_paths(out, "write", grant->fs, grant->fs_count, TC_ACCESS_WRITE, hidden);
     add_paths(out, "unix_sockets", grant->sockets, grant->socket_count, TC_ACCESS_CONNECT, false);
-    tc_buf_addc(&network, '[');
-    for (size_t i = 0; i < grant->net_count; i++) {
-        _autofree_ char *endpoint =
-            tc_format("%s:%u", grant->net[i].host, (unsigned)(grant->net[i].port & TC_PORT_NUMBER));
-        network.failed |= !endpoint;
-        add_item(&network, endpoint ? endpoint : "", endpoint ? strlen(endpoint) : 0);
-    }
-    add_list_end(out, "network", &network, false);
-    tc_buf_addc(&secrets, '[');
-    for (size_t i = 0; i < grant->secret_count; i++)
-        add_item(&secrets, grant->secrets[i].name, strlen(grant->secrets[i].name));
-    add_list_end(out, "secrets", &secrets, false);
-    tc_buf_addc(&env, '['); /* the names: values may be secret */
-    for (size_t i = 0; i < grant->env.count; i++)
-        add_item(&env, grant->env.items[i], strcspn(grant->env.items[i], "="));
-    add_list_end(out, "environment", &env, false);
+    tc_grant_write_reach(grant, &reach);
+    add_bounded(out, "reach", &reach, VALUE_MAX);
 }
 
 /* The options of the call; a variable without its value, which may be secret. */
@@ -293,18 +290,6 @@ static void add_stream(struct tc_buf *out, const char *key, const struct tc_stre
     tc_digest(s->head ? s->head : "", s->head_len, digest);
     tc_json_member(out, "digest", digest);
     tc_buf_addc(out, '}');
-}
-
-/* `json` is a member with its key. */
-static void add_bounded(struct tc_buf *out, const char *key, const struct tc_buf *json, size_t most)
-{
-    out->failed |= json->failed;
-    if (json->len > most) {
-        add_digest(out, key, json->data, json->len);
-        return;
-    }
-    tc_buf_addc(out, ',');
-    tc_buf_add(out, json->data, json->len);
 }
 
 /* As many changes as fit, and the number of all others. */

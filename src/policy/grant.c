@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The grant as a value: free, look up, sort, digest. */
+ * The grant as a value: free, look up, sort, digest, and its reach as JSON. */
 #include "policy/grant.h"
 #include "policy/endpoint.h"
 
 #include <string.h>
 
+#include "base/jsontext.h"
 #include "base/path.h"
 #include "policy/model.h"
 #include "policy/pathrule.h"
@@ -294,4 +295,39 @@ const struct tc_fs_entry *tc_grant_socket(const struct tc_grant *grant, const ch
         if (tc_streq(grant->sockets[i].path, path))
             return &grant->sockets[i];
     return NULL;
+}
+
+/* ---- as JSON ---- */
+
+static void add_item(struct tc_buf *out, const char *text, size_t length)
+{
+    if (out->len && out->data[out->len - 1] != '[')
+        tc_buf_addc(out, ',');
+    tc_json_string(out, text, length);
+}
+
+static void begin_list(struct tc_buf *out, const char *key)
+{
+    tc_json_key(out, key);
+    tc_buf_addc(out, '[');
+}
+
+void tc_grant_write_reach(const struct tc_grant *grant, struct tc_buf *out)
+{
+    begin_list(out, "network");
+    for (size_t i = 0; i < grant->net_count; i++) {
+        _autofree_ char *endpoint =
+            tc_format("%s:%u", grant->net[i].host, (unsigned)(grant->net[i].port & TC_PORT_NUMBER));
+        add_item(out, endpoint ? endpoint : "", endpoint ? strlen(endpoint) : 0);
+        out->failed = out->failed || !endpoint;
+    }
+    tc_buf_addc(out, ']');
+    begin_list(out, "secrets");
+    for (size_t i = 0; i < grant->secret_count; i++)
+        add_item(out, grant->secrets[i].name, strlen(grant->secrets[i].name));
+    tc_buf_addc(out, ']');
+    begin_list(out, "environment");
+    for (size_t i = 0; i < grant->env.count; i++)
+        add_item(out, grant->env.items[i], strcspn(grant->env.items[i], "="));
+    tc_buf_addc(out, ']');
 }

@@ -166,6 +166,9 @@ extern const struct tc_fields tc_limits_fields, tc_fs_entry_fields, tc_net_entry
     tc_upstream_fields, tc_secret_fields, tc_steering_fields, tc_grant_fields;
 
 void tc_grant_done(struct tc_grant *grant);
+/* Writes members of a JSON object: "network" (host:port), and the names of "secrets" and of the
+ * "environment", whose values may be secret. */
+void tc_grant_write_reach(const struct tc_grant *grant, struct tc_buf *out);
 
 /* Can any tool write to this host path? */
 bool tc_grant_tool_writes(const struct tc_grant *grant, const char *path);
