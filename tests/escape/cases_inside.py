@@ -317,6 +317,31 @@ def there_already(s):
         os.makedirs(s.path("home", name), 0o755, exist_ok=True)
 
 
+KEPT = ("audit/01JD8XKQ7PZ3T5V9WYB2C4D6E8.jsonl", "approvals/01JD8XKQ7PZ3T5V9WYB2C4D6E9.json")
+CHANGE = """
+cd {state} && echo forged >> {log}
+echo '{{"answer":"yes"}}' > {answer}
+mv {state} {state}.away && mkdir -p {state}/audit && echo forged > {state}/{log}
+"""
+
+
+def log_or_queue_is_changed(s):
+    """A whole home is granted for writing: with it the records of earlier calls, and the requests that wait for a yes."""
+    s.writable = [s.path("home")]
+    s.environ["HOME"] = s.path("home")
+    there_already(s)
+    state = "home/.local/state/toolcage"
+    paths = [s.write(f"{state}/{name}", "kept\n", 0o666) for name in KEPT]
+    for directory in (s.path("home"), s.path(state), *map(os.path.dirname, paths)):
+        os.chmod(directory, 0o777)
+    log, request = KEPT
+    script = CHANGE.format(state=s.path(state), log=log, answer=request.replace(".json", ".answer"))
+    with contextlib.suppress(Refused):
+        s.call(SHELL, "-c", script)
+    found = [open(path, encoding="utf-8").read() if os.path.exists(path) else "" for path in paths]
+    return found != ["kept\n"] * 2 or os.path.exists(paths[1].replace(".json", ".answer"))
+
+
 def id_leases_are_taken(s):
     """The lock file of leased ids: whoever holds it chooses which cages share an id."""
     if not os.path.exists("/run/toolcage"):
@@ -510,6 +535,7 @@ CASES = [
         own_files(lambda s: None, 'workspace = { mode = "copy" }'),
         {},
     ),
+    ("the audit log or the queue of approvals is changed", log_or_queue_is_changed, {}),
     ("id leases are taken", id_leases_are_taken, {"root": True}),
     ("a neighbour is killed", a_neighbour_is_killed, {"in_place": "alone"}),
     ("a neighbour's descriptors are taken", a_neighbour_is_looked_into, {"in_place": "alone"}),
