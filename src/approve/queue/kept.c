@@ -27,6 +27,7 @@ static const char call_end[] = ".call";
 void tc_kept_done(struct tc_kept *kept)
 {
     free(kept->policy);
+    free(kept->digest);
     free(kept->tool);
     free(kept->arguments);
     free(kept->directory);
@@ -62,13 +63,15 @@ static bool parse(const char *text, size_t length, const char *id, struct tc_kep
     *ret = (struct tc_kept){
         .created = json_integer_value(json_object_get(file, "created")),
         .policy = copy_text(file, "policy"),
+        .digest = copy_text(file, "digest"),
         .tool = copy_text(file, "tool"),
         .directory = copy_text(file, "directory"),
         .workspace = copy_text(file, "workspace"),
         .arguments = json_is_object(arguments) ? json_dumps(arguments, JSON_COMPACT) : NULL};
     tc_strcopy(ret->id, sizeof(ret->id), id);
     bool good = said && strcmp(said, id) == 0 && ret->policy && ret->policy[0] == '/' &&
-                ret->tool && ret->directory && ret->directory[0] == '/' && ret->arguments;
+                ret->digest && ret->tool && ret->directory && ret->directory[0] == '/' &&
+                ret->arguments;
     json_decref(file);
     if (!good)
         tc_kept_done(ret);
@@ -81,22 +84,22 @@ static bool is_old(const struct tc_kept *kept)
     return age > LONGEST_S || age < -LONGEST_S;
 }
 
-/* False: there is no such call (any longer). */
+/* False: there is no such call (any longer). What does not parse, or is old, is removed. */
 static bool read_call(int dir, const char *id, struct tc_kept *ret)
 {
     char name[TC_QUEUE_NAME_SIZE];
     _autobuf_ struct tc_buf text = {.max = CALL_MAX};
     name_of(id, name);
     _autofd_ int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    bool good = tc_store_own(fd, S_IFREG) && tc_read_all(fd, &text) == 0 && text.len &&
-                parse(text.data, text.len, id, ret);
-    if (fd >= 0 && (!good || is_old(ret)))
-        (void)unlinkat(dir, name, 0);
-    if (good && is_old(ret)) {
+    if (!tc_store_own(fd, S_IFREG) || tc_read_all(fd, &text) < 0)
+        return false;
+    bool good = text.len && parse(text.data, text.len, id, ret);
+    if (good && !is_old(ret))
+        return true;
+    if (good)
         tc_kept_done(ret);
-        good = false;
-    }
-    return good;
+    (void)unlinkat(dir, name, 0);
+    return false;
 }
 
 static int order(const void *a, const void *b)
@@ -166,6 +169,7 @@ static char *write_file(const char *id, const struct tc_kept *kept)
     tc_json_member(&out, "id", id);
     tc_json_number(&out, "created", (int64_t)time(NULL));
     tc_json_member(&out, "policy", kept->policy);
+    tc_json_member(&out, "digest", kept->digest);
     tc_json_member(&out, "tool", kept->tool);
     tc_json_member(&out, "directory", kept->directory);
     tc_json_optional(&out, "workspace", kept->workspace);
@@ -197,7 +201,7 @@ int tc_kept_store(const struct tc_kept *kept, char ret_id[TC_QUEUE_ID_SIZE],
     if (!text)
         return tc_queue_fail(fault, TOOLCAGE_EMEMORY, NULL, "out of memory");
     struct tc_kept read;
-    bool readable = strlen(text) <= CALL_MAX && parse(text, strlen(text), ret_id, &read);
+    bool readable = strlen(text) < CALL_MAX && parse(text, strlen(text), ret_id, &read);
     if (readable)
         tc_kept_done(&read);
     else

@@ -79,10 +79,11 @@ int tc_queue_answer(const struct tc_queued *queued, bool yes, const char *reason
 /* A call of a tool of tier ManualOnly that a model asked for. It is stored for a day. */
 struct tc_kept {
     char id[TC_QUEUE_ID_SIZE];
-    int64_t created;          /* seconds of real time */
-    char *policy, *directory; /* paths: of the policy file, and where to start */
-    char *workspace;          /* NULL: that directory */
-    char *tool, *arguments;   /* arguments: a JSON object */
+    int64_t created;        /* seconds of real time */
+    char *policy, *digest;  /* path and digest of the policy */
+    char *directory;        /* where to start */
+    char *workspace;        /* NULL: that directory */
+    char *tool, *arguments; /* arguments: a JSON object */
 };
 
 void tc_kept_done(struct tc_kept *kept);

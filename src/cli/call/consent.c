@@ -90,11 +90,15 @@ char tc_person_decide(const struct tc_person *person, struct tc_slice subject, c
     }
 }
 
+static const struct tc_claim *claimed;
+
 static int ask_person(struct toolcage_call *call, const struct tc_person *person,
                       struct tc_slice subject, const char *digest, struct tc_failure *failure)
 {
     _autofree_ char *reason = NULL;
     char answer = tc_person_decide(person, subject, &reason);
+    if (answer == 'y' && claimed && claimed->take(claimed->userdata, failure))
+        return -1;
     return answer == 'y'   ? toolcage_call_approve(call, digest, tc_failure_error(failure))
            : answer == 'n' ? toolcage_call_deny(call, reason, tc_failure_error(failure))
                            : 0;
@@ -131,6 +135,29 @@ static int wait_for_person(struct toolcage_call *call, const char *asker, const 
 
 /* ---- both ---- */
 
+void tc_consent_claim(const struct tc_claim *claim)
+{
+    claimed = claim;
+}
+
+/* Is the call the stored one? Its policy is the one that was served, so that its tier is, too. */
+static int check_claim(struct tc_slice request, struct tc_failure *failure)
+{
+    struct tc_slice subject = tc_json_get(request, "subject");
+    if (tc_json_true(tc_json_get(request, "needed")) &&
+        tc_scan_is(tc_json_get(subject, "policy"), claimed->policy))
+        return 0;
+    return tc_failure_set(failure, TOOLCAGE_EDENIED,
+                          "toolcage approvals deny ID removes the call; the model can ask again",
+                          "the policy has changed since the model asked for this call");
+}
+
+static int fail_alone(struct tc_failure *failure)
+{
+    return tc_failure_set(failure, TOOLCAGE_EDENIED, "run it at a terminal",
+                          "only a person starts this call, and there is no terminal to ask at");
+}
+
 static int ask(struct toolcage_call *call, const char *queue, const char *json,
                struct tc_failure *failure)
 {
@@ -138,12 +165,16 @@ static int ask(struct toolcage_call *call, const char *queue, const char *json,
     struct tc_slice request = tc_json_of(json), subject = tc_json_get(request, "subject");
     _autofree_ char *digest = tc_json_text(tc_json_get(request, "digest"));
     int rc = 0;
+    if (claimed && check_claim(request, failure))
+        return -1;
     if (!digest || !tc_json_true(tc_json_get(request, "needed")))
         return 0;
     /* a call of this tier is started by a person, so one must be at a terminal */
     bool by_hand = tc_scan_is(tc_json_get(subject, "tier"), "ManualOnly");
     if (tc_person_open(&person))
         rc = ask_person(call, &person, subject, digest, failure);
+    else if (claimed)
+        rc = fail_alone(failure);
     else if (queue && !by_hand)
         rc = wait_for_person(call, queue, json, digest, failure);
     tc_person_close(&person);
@@ -154,6 +185,8 @@ int tc_consent_ask(struct toolcage_call *call, const char *queue, struct tc_fail
 {
     _autoerror_ struct toolcage_error *err = NULL;
     char *json = NULL;
+    if (claimed && !isatty(STDERR_FILENO))
+        return fail_alone(failure);
     if (!queue && !isatty(STDERR_FILENO))
         return 0;
     if (toolcage_call_approval_json(call, &json, &err)) /* else start fails for the same reason */

@@ -24,6 +24,17 @@ void tc_person_close(struct tc_person *person);
  * NULL: none); 0: no answer. */
 char tc_person_decide(const struct tc_person *person, struct tc_slice subject, char **ret_reason);
 
+/* A stored call that a person starts. */
+struct tc_claim {
+    const char *policy; /* the digest of the policy under which the model asked */
+    /* Called after the yes; removes the stored call. 0, or -1 with the failure: another one was
+     * first. */
+    int (*take)(void *userdata, struct tc_failure *failure);
+    void *userdata;
+};
+/* The next call must be this one (borrowed): it is asked about at a terminal, or fails. */
+void tc_consent_claim(const struct tc_claim *claim);
+
 /* If the call needs a person's approval, asks at the terminal, if there is one, and passes the
  * answer to the call. Without a terminal and with `queue` (a word that says which program waits;
  * NULL: no queue) the call waits in the queue of approvals, except one of tier ManualOnly. 0, or -1

@@ -122,6 +122,9 @@ static void put_kept_object(FILE *out, const struct tc_kept *kept)
 {
     (void)fprintf(out, "{\"id\":\"%s\",\"created\":%" PRId64, kept->id, kept->created);
     put_string(out, "policy", kept->policy);
+    put_string(out, "digest", kept->digest);
+    put_string(out, "directory", kept->directory);
+    put_string(out, "workspace", kept->workspace ? kept->workspace : kept->directory);
     put_string(out, "tool", kept->tool);
     (void)fprintf(out, ",\"arguments\":%s}", kept->arguments);
 }
@@ -253,37 +256,45 @@ static int show(const struct tc_args *args, const struct tc_queued *q, struct tc
 
 /* ---- calls that only a person starts ---- */
 
-static bool is_called(const struct tc_kept *kept, const char *prefix)
+/* What the id, or its beginning, names: a request, or a stored call. 0: one of them is filled; -1
+ * with the failure. */
+static int resolve(const char *prefix, struct tc_queued *ret, struct tc_kept *ret_kept,
+                   struct tc_failure *failure)
 {
-    return *prefix && !strncasecmp(kept->id, prefix, strlen(prefix));
+    struct list list = {0};
+    struct tc_queue_fault fault;
+    size_t found = 0, length = strlen(prefix);
+    int rc = read_list(&list, failure);
+    for (size_t i = 0; !rc && length && i < list.count; i++)
+        found += !strncasecmp(list.items[i].id, prefix, length);
+    for (size_t i = 0; !rc && length && i < list.kept_count; i++)
+        if (!strncasecmp(list.kept[i].id, prefix, length) && !found++) {
+            *ret_kept = list.kept[i];
+            list.kept[i] = (struct tc_kept){0};
+        }
+    free_list(&list);
+    if (!rc && found > 1)
+        rc = tc_failure_set(failure, TOOLCAGE_EUSAGE,
+                            "write more of the id; toolcage approvals list",
+                            "%zu calls that wait begin with %.40s", found, prefix);
+    else if (!rc && !ret_kept->id[0] && tc_queue_find(prefix, ret, &fault) < 0)
+        rc = fail(failure, &fault);
+    return rc;
 }
 
-/* The stored call with this id, taken out of the list; false: none, or several. */
-static bool find_kept(const char *prefix, struct tc_kept *ret)
+static int take(void *userdata, struct tc_failure *failure)
 {
-    struct tc_kept *list = NULL;
+    const struct tc_kept *kept = userdata;
     struct tc_queue_fault fault;
-    size_t count = 0, found = 0;
-    *ret = (struct tc_kept){0};
-    if (tc_kept_list(&list, &count, &fault) < 0)
-        return false;
-    for (size_t i = 0; i < count; i++)
-        if (is_called(&list[i], prefix) && !found++) {
-            *ret = list[i];
-            list[i] = (struct tc_kept){0};
-        }
-    tc_kept_free(list, count);
-    if (found > 1)
-        tc_kept_done(ret);
-    return found == 1;
+    return tc_kept_take(kept->id, &fault) < 0 ? fail(failure, &fault) : 0;
 }
 
 /* As `toolcage call`, which shows the call at the terminal and asks. */
-static int run_kept(const struct tc_kept *kept, struct tc_failure *failure)
+static int run_kept(struct tc_kept *kept, struct tc_failure *failure)
 {
+    const struct tc_claim claim = {.policy = kept->digest, .take = take, .userdata = kept};
     char *argv[7] = {(char *)"--policy", kept->policy};
     struct tc_args args = {0};
-    struct tc_queue_fault fault;
     int count = 2;
     if (kept->workspace) {
         argv[count++] = (char *)"--workspace";
@@ -294,12 +305,12 @@ static int run_kept(const struct tc_kept *kept, struct tc_failure *failure)
     if (chdir(kept->directory) < 0)
         return tc_failure_set(failure, TOOLCAGE_ESYSTEM, "toolcage approvals deny ID removes it",
                               "cannot start in %s: %s", kept->directory, strerror(errno));
-    if (tc_kept_take(kept->id, &fault) < 0)
-        return fail(failure, &fault);
+    tc_consent_claim(&claim);
     int rc = tc_args_parse(&tc_verb_call, count, argv, &args);
     if (!rc)
         rc = tc_verb_call.run(&args);
     tc_args_done(&args);
+    tc_consent_claim(NULL);
     return rc;
 }
 
@@ -310,6 +321,12 @@ static int deny_kept(const struct tc_kept *kept, struct tc_failure *failure)
         return fail(failure, &fault);
     tc_cli_say("removed call %s, which no person has started", kept->id);
     return 0;
+}
+
+static void put_place(FILE *out, const char *label, const char *path)
+{
+    _autofree_ char *line = tc_clean(TC_CLEAN_LINE, path, strlen(path), NULL);
+    (void)fprintf(out, "  %-10s | %s\n", label, line ? line : "?");
 }
 
 static int show_kept(const struct tc_args *args, const struct tc_kept *kept)
@@ -325,30 +342,32 @@ static int show_kept(const struct tc_args *args, const struct tc_kept *kept)
     }
     _autofree_ char *subject = tc_cli_format("{\"arguments\":%s}", kept->arguments);
     put_kept(out, kept);
-    if (subject)
+    if (!subject || !tc_json_of(subject).at)
+        (void)fprintf(out, "  %-10s | (cannot be shown)\n", "arguments");
+    else
         (void)tc_subject_show(out, tc_json_of(subject), true);
-    (void)fprintf(out, "  %-10s | %s\n", "policy", kept->policy);
+    put_place(out, "policy", kept->policy);
+    put_place(out, "directory", kept->directory);
+    put_place(out, "workspace", kept->workspace ? kept->workspace : kept->directory);
     return tc_cli_print_text(TC_PAINT_NOTHING, out, &all);
 }
 
-/* Does the action with a stored call, if there is one with this id. False: there is none. */
-static bool take_kept(const struct tc_args *args, const char *action, struct tc_failure *failure,
-                      int *ret_rc)
+/* The action with a stored call. */
+static int act_on_kept(const struct tc_args *args, const char *action, struct tc_kept *kept,
+                       struct tc_failure *failure)
 {
-    struct tc_kept kept;
-    if (!find_kept(args->operands[1], &kept))
-        return false;
     if (!strcmp(action, "run"))
-        *ret_rc = run_kept(&kept, failure);
-    else if (!strcmp(action, "deny"))
-        *ret_rc = deny_kept(&kept, failure);
-    else if (!strcmp(action, "show"))
-        *ret_rc = show_kept(args, &kept);
-    else
-        *ret_rc = tc_failure_set(failure, TOOLCAGE_EUSAGE, "toolcage approvals run ID",
-                                 "call %s is started by a person only, not approved", kept.id);
-    tc_kept_done(&kept);
-    return true;
+        return run_kept(kept, failure);
+    if (!strcmp(action, "show"))
+        return show_kept(args, kept);
+    if (!strcmp(action, "deny") && !tc_args_has(args, "reason"))
+        return deny_kept(kept, failure);
+    return !strcmp(action, "deny")
+               ? tc_failure_set(failure, TOOLCAGE_EUSAGE, "leave out --reason",
+                                "the model has heard of call %s already, and hears no reason",
+                                kept->id)
+               : tc_failure_set(failure, TOOLCAGE_EUSAGE, "toolcage approvals run ID",
+                                "call %s is started by a person only, not approved", kept->id);
 }
 
 /* ---- approve, deny ---- */
@@ -458,25 +477,28 @@ static const struct action *action_of(const struct tc_args *args, struct tc_fail
     return found;
 }
 
+static int act(const struct tc_args *args, const struct action *action, struct tc_failure *failure)
+{
+    struct tc_queued q = {0};
+    struct tc_kept kept = {0};
+    int rc = resolve(args->operands[1], &q, &kept, failure);
+    if (!rc && kept.id[0])
+        rc = act_on_kept(args, action->name, &kept, failure);
+    else if (!rc && action->run != deny && !is_shown(&q))
+        rc = tc_failure_set(failure, TOOLCAGE_EUSAGE, "toolcage approvals deny ID",
+                            "request %s cannot be shown: its values are nested too deeply", q.id);
+    else if (!rc)
+        rc = action->run(args, &q, failure);
+    tc_kept_done(&kept);
+    tc_queued_done(&q);
+    return rc;
+}
+
 static int run_approvals(const struct tc_args *args)
 {
     _autofailure_ struct tc_failure failure = {0};
-    struct tc_queued q = {0};
-    struct tc_queue_fault fault;
     const struct action *action = action_of(args, &failure);
-    int rc = action ? 0 : -1;
-    if (action && !action->run)
-        rc = run_list(args, &failure);
-    else if (action && take_kept(args, action->name, &failure, &rc))
-        ;
-    else if (action && tc_queue_find(args->operands[1], &q, &fault) < 0)
-        rc = fail(&failure, &fault);
-    else if (action && action->run != deny && !is_shown(&q))
-        rc = tc_failure_set(&failure, TOOLCAGE_EUSAGE, "toolcage approvals deny ID",
-                            "request %s cannot be shown: its values are nested too deeply", q.id);
-    else if (action)
-        rc = action->run(args, &q, &failure);
-    tc_queued_done(&q);
+    int rc = !action ? -1 : !action->run ? run_list(args, &failure) : act(args, action, &failure);
     return rc < 0 ? tc_failure_tell(&failure, args, NULL) : rc;
 }
 

@@ -63,8 +63,17 @@ static int check_name(const char *name, struct tc_failure *failure)
 
 /* Where calls run, for a call now and for one that is stored. */
 struct place {
-    const char *policy, *workspace;
+    const char *workspace, *digest;
+    char *policy, *directory, *workspace_path; /* absolute; links are not followed: relative paths
+                                                  of a policy start where it was named */
 };
+
+/* An absolute path, owned; NULL: `path` is NULL, or memory is exhausted. */
+static char *absolute(const char *directory, const char *path)
+{
+    return !path || path[0] == '/' ? path ? strdup(path) : NULL
+                                   : tc_cli_format("%s/%s", directory, path);
+}
 
 static int set_workspace(void *userdata, struct toolcage_call *call, struct toolcage_error **err)
 {
@@ -76,17 +85,16 @@ static int set_workspace(void *userdata, struct toolcage_call *call, struct tool
 static char *keep(void *userdata, const char *tool, const char *arguments)
 {
     const struct place *place = userdata;
-    _autofree_ char *directory = getcwd(NULL, 0), *policy = realpath(place->policy, NULL);
-    _autofree_ char *workspace = place->workspace ? realpath(place->workspace, NULL) : NULL;
-    struct tc_kept kept = {.policy = policy,
-                           .directory = directory,
-                           .workspace = workspace,
+    struct tc_kept kept = {.policy = place->policy,
+                           .digest = (char *)place->digest,
+                           .directory = place->directory,
+                           .workspace = place->workspace_path,
                            .tool = (char *)tool,
                            .arguments = (char *)arguments};
     struct tc_queue_fault fault;
     char id[TC_QUEUE_ID_SIZE];
-    if (!directory || !policy || (place->workspace && !workspace))
-        return strdup("only a person starts it, and the policy or its directories are gone");
+    if (!place->directory || !place->policy || (place->workspace && !place->workspace_path))
+        return strdup("only a person starts it, and the working directory is gone");
     if (tc_kept_store(&kept, id, &fault) < 0)
         return tc_cli_format("only a person starts it, and it could not be stored: %s", fault.text);
     return tc_cli_format("only a person starts it: it is stored for that as %s (toolcage approvals "
@@ -97,7 +105,15 @@ static char *keep(void *userdata, const char *tool, const char *arguments)
 static int serve_mcp(const struct tc_args *args, const struct tc_found *found,
                      struct tc_failure *failure)
 {
-    struct place place = {found->path, tc_args_value(args, "workspace")};
+    const char *workspace = tc_args_value(args, "workspace");
+    _autofree_ char *directory = getcwd(NULL, 0);
+    _autofree_ char *policy = directory ? absolute(directory, found->path) : NULL;
+    _autofree_ char *path = directory ? absolute(directory, workspace) : NULL;
+    struct place place = {.workspace = workspace,
+                          .digest = toolcage_policy_digest(found->policy),
+                          .policy = policy,
+                          .directory = directory,
+                          .workspace_path = path};
     bool queues = tc_args_has(args, "queue");
     const struct tc_mcp_tools what = {.policy = found->policy,
                                       .name = tc_args_value(args, "name"),

@@ -203,7 +203,7 @@ def yes_needs_the_shown_digest():
         check(len(waiting(place)) == 1 and call.process.poll() is None, "and the call still waits")
         other = say(place, "y")
         expect(
-            place, "an ambiguous id is refused", ["approvals", "deny", call.id[:1]], 125, "2 waiting requests"
+            place, "an ambiguous id is refused", ["approvals", "deny", call.id[:1]], 125, "2 calls that wait"
         )
         expect(place, "an unknown id is refused", ["approvals", "deny", "ZZZ"], 125, "no longer waits")
         place.run("approvals", "deny", other.id)
