@@ -177,7 +177,8 @@ int toolcage_call_deny(struct toolcage_call *call, const char *reason, struct to
 /* Records in the audit log that a model requested a tool of the server that this call runs, for a
  * host that passes such requests on (toolcage wrap). `arguments` is JSON text, NULL: none;
  * `refusal` is why the request is not passed on, NULL: it is. All are copied. 0, also if the policy
- * has no [audit]; negative: nothing was recorded, and the request must not be passed on. */
+ * has no [audit]; negative: nothing was recorded, and the request must not be passed on.
+ * TOOLCAGE_EUSAGE: the call does not run. */
 int toolcage_call_record_request(struct toolcage_call *call, const char *tool,
                                  const char *arguments, const char *refusal,
                                  struct toolcage_error **err);

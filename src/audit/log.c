@@ -288,7 +288,7 @@ static int replace_cut(struct writer *w, const struct tc_segment_end *end,
     _autobuf_ struct tc_buf members = TC_BUF_INIT;
     if (!end->cut)
         return 0;
-    if (ftruncate(w->fd, end->size) < 0)
+    if (is_too_large(end->size + TC_AUDIT_HEAD_SIZE) || ftruncate(w->fd, end->size) < 0)
         return fail_write(err, "its newest file");
     tc_buf_addf(&members, "\"bytes\":%" PRId64, end->cut);
     return put(w, "cut", &members, err);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@
 struct anchor {
     FILE *file; /* NULL: none, or read to its end */
     bool given;
+    int64_t left;       /* bytes that it had at the beginning: later lines are of later records */
     uint64_t line, seq; /* of the current line */
     char hash[TC_DIGEST_SIZE];
 };
@@ -63,7 +65,8 @@ static bool is_cut_line(const char *text)
         at++;
     bool whole = at == digits + strlen(kind);
     size_t hex = whole ? strspn(text + at, "0123456789abcdef") : 0;
-    return digits && text[at + hex] == '\n' && hex < TC_DIGEST_SIZE - sizeof(kind);
+    bool end = text[at + hex] == '\n' || !text[at + hex];
+    return digits && end && hex < TC_DIGEST_SIZE - sizeof(kind);
 }
 
 /* Reads the next line of the anchor; a line that is no line of an anchor is a fault. */
@@ -73,7 +76,8 @@ static void next_anchor(struct verify *v)
     char text[160], end = '\0';
     uint64_t before = a->seq;
     bool first = !a->line;
-    while (a->file && fgets(text, sizeof(text), a->file)) {
+    while (a->file && a->left > 0 && fgets(text, sizeof(text), a->file)) {
+        a->left -= (int64_t)strlen(text);
         a->line++;
         if (is_cut_line(text))
             continue; /* its record was taken back */
@@ -113,8 +117,10 @@ static int open_anchor(struct verify *v, const char *path)
         return 0;
     v->anchor.given = true;
     v->anchor.file = fopen(path, "re");
-    if (!v->anchor.file)
+    struct stat st;
+    if (!v->anchor.file || fstat(fileno(v->anchor.file), &st) < 0)
         return -1;
+    v->anchor.left = st.st_size;
     next_anchor(v);
     return 0;
 }
@@ -257,9 +263,9 @@ static int verify_all(struct verify *v, const struct tc_strv *names)
 static int verify_once(struct verify *v, const char *anchor)
 {
     _autostrv_ struct tc_strv names = {0};
-    int r = tc_segments_list(v->dir, &names);
+    int r = open_anchor(v, anchor); /* before the log: its records are in the log then */
     if (r == 0)
-        r = open_anchor(v, anchor);
+        r = tc_segments_list(v->dir, &names);
     if (r == 0)
         r = verify_all(v, &names);
     int saved = errno;

@@ -70,7 +70,7 @@ static int check_rules(const struct toolcage_call *call, const struct tc_audit_r
 
 /* `fine`: the rules were checked. Without usable ones the record is written all the same: it says
  * that the call was refused for this. */
-static int append(struct toolcage_call *call, const char *kind, const struct tc_buf *members,
+static int append(const struct toolcage_call *call, const char *kind, const struct tc_buf *members,
                   bool fine, struct toolcage_error **err)
 {
     const struct tc_audit_rules *rules = rules_of(call);
@@ -78,9 +78,7 @@ static int append(struct toolcage_call *call, const char *kind, const struct tc_
                                              .synced_us = tc_engine_audit_synced(call->engine),
                                              .keep = fine ? rules->keep : 0,
                                              .anchor = fine ? rules->anchor : NULL};
-    int r = tc_audit_append(&options, kind, members, err);
-    call->log_failed |= r < 0;
-    return r;
+    return tc_audit_append(&options, kind, members, err);
 }
 
 /* ---- members ---- */
@@ -274,6 +272,7 @@ int tc_call_record(struct toolcage_call *call, struct toolcage_error **err)
     add_grant(&members, &call->grant, rules->arguments == 1);
     r = append(call, "run", &members, true, err);
     call->recorded = r == 0;
+    call->log_failed = r < 0;
     return r;
 }
 
@@ -368,12 +367,17 @@ void tc_call_record_abandoned(struct toolcage_call *call)
 
 /* ---- requests to a server ---- */
 
-int tc_call_record_request(struct toolcage_call *call, const char *tool, const char *arguments,
-                           const char *refusal, struct toolcage_error **err)
+int tc_call_record_request(const struct toolcage_call *call, const char *tool,
+                           const char *arguments, const char *refusal, struct toolcage_error **err)
 {
-    _autobuf_ struct tc_buf members = TC_BUF_INIT, name = TC_BUF_INIT;
+    _autobuf_ struct tc_buf members = TC_BUF_INIT, name = TC_BUF_INIT, why = TC_BUF_INIT;
     if (!rules_of(call))
         return 0;
+    if (!call->recorded)
+        return tc_fail(err,
+                       TC_WHY(TOOLCAGE_EUSAGE, "audit", call->id,
+                              "record requests after the start of the call, until its end"),
+                       "the call does not run");
     bool hidden = rules_of(call)->arguments == 1;
     tc_json_string(&name, tool, strlen(tool));
     tc_json_member(&members, "call", call->id);
@@ -382,7 +386,8 @@ int tc_call_record_request(struct toolcage_call *call, const char *tool, const c
     tc_json_member(&members, "status", refusal ? "denied" : "passed");
     if (arguments)
         add_arguments(&members, arguments, hidden);
-    if (refusal && !hidden)
-        tc_json_member(&members, "refusal", refusal);
+    tc_json_string(&why, refusal ? refusal : "", refusal ? strlen(refusal) : 0);
+    if (refusal)
+        add_value(&members, "refusal", &why, hidden);
     return append(call, "request", &members, true, err);
 }

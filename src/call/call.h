@@ -110,8 +110,8 @@ int tc_call_record(struct toolcage_call *call, struct toolcage_error **err);
 int tc_call_record_end(struct toolcage_call *call, const struct tc_result_frame *frame,
                        const struct toolcage_result *result, struct toolcage_error **err);
 /* Records a request that the host decided about, as toolcage_call_record_request(). */
-int tc_call_record_request(struct toolcage_call *call, const char *tool, const char *arguments,
-                           const char *refusal, struct toolcage_error **err);
+int tc_call_record_request(const struct toolcage_call *call, const char *tool,
+                           const char *arguments, const char *refusal, struct toolcage_error **err);
 /* Records that the call did not start after all; that its owner freed it before its end. */
 void tc_call_record_unstarted(struct toolcage_call *call);
 void tc_call_record_abandoned(struct toolcage_call *call);

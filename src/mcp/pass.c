@@ -152,11 +152,23 @@ static char *check_call(struct tc_wrap *wrap, const struct tc_rpc *rpc,
     return refusal ? tell_asker(wrap, rpc, refusal) : NULL;
 }
 
-/* Records the request of a tool; `refusal` NULL: it is passed on. Returns the refusal of a request
- * that cannot be recorded, owned; NULL: it was. */
-static char *record_request(struct tc_wrap *wrap, const struct tc_rpc *rpc, const char *refusal)
+/* The words of a refusal, without the client's id; owned. NULL: out of memory. */
+static char *words_of(const char *answer)
 {
-    struct toolcage_error *err = NULL;
+    struct tc_slice whole = tc_scan_whole(answer, strlen(answer)), error, text = {0};
+    size_t length;
+    if (tc_scan_member(whole, "error", &error) && error.at)
+        (void)tc_scan_member(error, "message", &text);
+    else if (tc_scan_member(whole, "result", &error))
+        (void)tc_scan_member(error, "content", &text);
+    return tc_scan_is_string(text) ? tc_scan_text(text, &length)
+           : text.at               ? strndup(text.at, text.length)
+                                   : strdup("refused");
+}
+
+static int record_words(struct tc_wrap *wrap, const struct tc_rpc *rpc, const char *refusal,
+                        struct toolcage_error **err)
+{
     struct tc_slice name = {0}, arguments = {0};
     size_t length;
     (void)tc_scan_member(rpc->params, "name", &name);
@@ -164,47 +176,62 @@ static char *record_request(struct tc_wrap *wrap, const struct tc_rpc *rpc, cons
     char *tool = tc_scan_is_string(name) ? tc_scan_text(name, &length) : strdup("");
     char *text = arguments.at ? strndup(arguments.at, arguments.length) : NULL;
     int rc = tool && (text || !arguments.at)
-                 ? toolcage_call_record_request(wrap->call, tool, text, refusal, &err)
+                 ? toolcage_call_record_request(wrap->call, tool, text, refusal, err)
                  : TOOLCAGE_EMEMORY;
-    char *answer = rc == 0 || refusal
-                       ? NULL
-                       : refuse_message(wrap, rpc->id, TC_WRAP_INTERNAL,
-                                        "the audit log cannot be written, and without a record "
-                                        "nothing is passed on");
+    free(tool);
+    free(text);
+    return rc;
+}
+
+/* Records the request of a tool; `answer` is its refusal, NULL: it is passed on. Returns the
+ * refusal of a request that cannot be recorded, owned; NULL: it was, or is refused anyway. */
+static char *record_request(struct tc_wrap *wrap, const struct tc_rpc *rpc, const char *answer)
+{
+    struct toolcage_error *err = NULL;
+    char *words = answer ? words_of(answer) : NULL;
+    int rc = answer && !words ? TOOLCAGE_EMEMORY : record_words(wrap, rpc, words, &err);
     if (rc != 0)
         tc_wrap_note(wrap, err ? toolcage_error_message(err) : "out of memory");
     toolcage_error_free(err);
-    free(tool);
-    free(text);
-    return answer;
+    free(words);
+    return rc == 0 || answer ? NULL
+                             : refuse_message(wrap, rpc->id, TC_WRAP_INTERNAL,
+                                              "the audit log cannot be written, and without a "
+                                              "record nothing is passed on");
 }
 
-static char *take_request(struct tc_wrap *wrap, const struct tc_rpc *rpc, bool *ret_pass)
+/* May the request be passed on? NULL: yes, and *ret_asked is its place; else the refusal. *ret_rule
+ * is the rule of its tool; NULL: it is no call of a tool. */
+static char *judge_request(struct tc_wrap *wrap, const struct tc_rpc *rpc, bool call,
+                           const struct tc_wrap_tool **ret_rule, struct tc_asked **ret_asked)
 {
-    const struct tc_wrap_tool *rule = NULL;
     if (tc_asked_find(wrap, rpc->id))
         return refuse_message(wrap, rpc->id, TC_WRAP_REQUEST, "a request with this id still runs");
-    if (tc_scan_folds(rpc->method, "tools/call")) {
-        char *answer = check_call(wrap, rpc, &rule);
-        if (answer)
-            (void)record_request(wrap, rpc, answer);
-        if (answer || wrap->failed)
-            return answer;
-    }
+    char *answer = call ? check_call(wrap, rpc, ret_rule) : NULL;
+    if (answer || wrap->failed)
+        return answer;
     if (tc_tasks_concern(wrap, rpc->method) && !tc_tasks_know(wrap, rpc->params))
         return refuse_message(
             wrap, rpc->id, TC_WRAP_PARAMS,
             "no call of this client began a task of this id, or its tool has limits that "
             "a task would exceed");
-    struct tc_asked *asked = tc_asked_add(wrap, rpc->id);
-    if (!asked)
-        return refuse_message(wrap, rpc->id, TC_WRAP_INTERNAL,
-                              "too many requests wait for the server (1024)");
-    char *unrecorded = rule ? record_request(wrap, rpc, NULL) : NULL;
-    if (unrecorded) {
+    *ret_asked = tc_asked_add(wrap, rpc->id);
+    return *ret_asked ? NULL
+                      : refuse_message(wrap, rpc->id, TC_WRAP_INTERNAL,
+                                       "too many requests wait for the server (1024)");
+}
+
+static char *take_request(struct tc_wrap *wrap, const struct tc_rpc *rpc, bool *ret_pass)
+{
+    const struct tc_wrap_tool *rule = NULL;
+    struct tc_asked *asked = NULL;
+    bool call = tc_scan_folds(rpc->method, "tools/call");
+    char *answer = judge_request(wrap, rpc, call, &rule, &asked);
+    char *unrecorded = call && !wrap->failed ? record_request(wrap, rpc, answer) : NULL;
+    if (unrecorded && asked)
         tc_asked_remove(wrap, asked);
-        return unrecorded;
-    }
+    if (answer || unrecorded || wrap->failed)
+        return answer ? answer : unrecorded;
     asked->stateless = tc_rpc_is_stateless(rpc->params);
     asked->call = rule != NULL;
     asked->task = rule && !rule->output && !rule->timeout_ms;

@@ -48,10 +48,11 @@ def refusal(code, result, stderr):
 
 
 def again(sufficed, options, stage, most, words):
-    """Threads of the helper may want one at once by chance: where fewer sufficed, it is asked up to three times."""
-    for _ in range(3 if sufficed else 1):
+    """Threads of the helper may want one at once by chance. The first number that suffices does so three times in a row;
+    where fewer sufficed, it is asked up to three times."""
+    for _ in range(3):
         code, result, stderr = run(options, stage, most, words)
-        if code in (0, 1):
+        if (code in (0, 1)) == bool(sufficed):
             break
     return code, result, stderr
 

@@ -227,8 +227,9 @@ static bool is_known(struct tc_slice decision)
 {
     struct tc_slice arguments = tc_json_get(decision, "arguments");
     struct tc_slice command = tc_json_get(decision, "command");
+    _autofree_ char *said = tc_json_text(tc_json_get(arguments, "digest"));
     bool digest =
-        arguments.at && tc_json_get(arguments, "digest").at && tc_json_get(arguments, "bytes").at;
+        said && !strncmp(said, "sha256:", strlen("sha256:")) && tc_json_get(arguments, "bytes").at;
     return tc_scan_is_array(command) && !digest;
 }
 

@@ -32,7 +32,7 @@ struct tc_claim {
     int (*take)(void *userdata, struct tc_failure *failure);
     void *userdata;
 };
-/* The next call must be this one (borrowed): it is asked about at a terminal, or fails. */
+/* The next call must be this one (borrowed): a person answers at a terminal, or it fails. */
 void tc_consent_claim(const struct tc_claim *claim);
 
 /* If the call needs a person's approval, asks at the terminal, if there is one, and passes the

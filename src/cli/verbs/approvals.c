@@ -364,7 +364,7 @@ static int act_on_kept(const struct tc_args *args, const char *action, struct tc
         return deny_kept(kept, failure);
     return !strcmp(action, "deny")
                ? tc_failure_set(failure, TOOLCAGE_EUSAGE, "leave out --reason",
-                                "the model has heard of call %s already, and hears no reason",
+                                "the model knows that call %s was stored, and hears no reason",
                                 kept->id)
                : tc_failure_set(failure, TOOLCAGE_EUSAGE, "toolcage approvals run ID",
                                 "call %s is started by a person only, not approved", kept->id);

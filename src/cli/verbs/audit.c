@@ -288,9 +288,9 @@ static int print_found(const struct audit *a, const struct tc_audit_found *found
         (void)fprintf(out,
                       "{\"segments\":%" PRIu64 ",\"records\":%" PRIu64 ",\"run\":%" PRIu64
                       ",\"refused\":%" PRIu64 ",\"results\":%" PRIu64 ",\"anchored\":%" PRIu64
-                      ",\"after_anchor\":%" PRIu64 ",\"faults\":[%s]}\n",
+                      ",\"after_anchor\":%" PRIu64 ",\"unfinished\":%s,\"faults\":[%s]}\n",
                       found->segments, found->records, found->run, found->refused, found->results,
-                      found->anchored, found->after, faults);
+                      found->anchored, found->after, found->unfinished ? "true" : "false", faults);
     else
         (void)fprintf(out, "%s%" PRIu64 " records in %" PRIu64 " segments: %s\n", faults,
                       found->records, found->segments, found->faults ? "damaged" : "ok");
@@ -321,6 +321,8 @@ static int verify(struct audit *a)
     int rc = tc_audit_verify(a->dir, anchor, a->json ? put_json_fault : put_fault, out, &found);
     int saved = errno;
     _autofree_ char *said = tc_cli_text(out, &faults);
+    if (rc < 0 && said && !a->json)
+        (void)tc_cli_print_clean(said); /* the faults so far */
     if (rc < 0)
         return tc_failure_set(a->failure, TOOLCAGE_ESYSTEM, "see who owns its files",
                               "cannot read the audit log%s: %s", anchor ? " or its anchor" : "",
