@@ -88,8 +88,11 @@ static int open_directory(struct writer *w, struct toolcage_error **err)
     w->dir = tc_audit_open(path, true);
     if (w->dir < 0 && errno == ENOENT && tc_make_directories(path) == 0)
         w->dir = tc_audit_open(path, true);
+    struct stat st;
+    if (w->dir < 0 || fstat(w->dir, &st) < 0)
+        return fail_write(err, path);
     /* a user who can open the directory could hold the lock */
-    if (w->dir < 0 || fchmod(w->dir, 0700) < 0)
+    if ((st.st_mode & 0077) && fchmod(w->dir, 0700) < 0)
         return fail_write(err, path);
     if (lock_directory(w->dir) < 0)
         return fail(err, path, errno, "see which other program holds a lock on the directory");

@@ -39,7 +39,8 @@ struct tc_segment_end {
 };
 /* Reads the end. NULL, or what is wrong (static text). */
 const char *tc_segment_end(int fd, struct tc_segment_end *ret);
-/* Has it a whole line, or more bytes than one may have? Else a writer was killed in its first. */
+/* Has it a whole line, or more bytes than its first one can have? Else a writer was killed in that.
+ */
 bool tc_segment_has_line(int fd);
 /* Reads the first record. NULL, or what is wrong (static text). */
 const char *tc_segment_first(int fd, struct tc_audit_line *ret);
