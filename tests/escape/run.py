@@ -112,6 +112,7 @@ GIVEN_UP = {
             "credentials near the workspace are read",
             "the home has two names",
             "a package index's password is read",
+            "the audit log or the queue of approvals is changed",
         ],
         "limit.pids": ["more processes than granted"],
     }.items()
