@@ -194,7 +194,7 @@ static int put(struct writer *w, const char *kind, const struct tc_buf *members,
 static void place_after(char name[TC_ULID_SIZE], const char *newest)
 {
     enum { TIME = 10 };
-    static const char digits[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+    static const char digits[] = TC_ULID_DIGITS;
     if (strcmp(name, newest) > 0)
         return;
     memcpy(name, newest, TIME);

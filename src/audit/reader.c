@@ -21,8 +21,7 @@ char *tc_audit_path(void)
 
 int tc_audit_open(const char *path, bool own)
 {
-    _autofd_ int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (own ? O_NOFOLLOW : 0));
-    return !own || tc_store_own(fd, S_IFDIR) ? TAKE_FD(fd) : -1;
+    return own ? tc_store_enter(AT_FDCWD, path) : open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
 static struct tc_audit_part *part_of(struct tc_audit_cursor *cursor, const char *segment)

@@ -21,12 +21,6 @@ void tc_segment_file(const char *segment, char out[TC_SEGMENT_FILE_SIZE])
     (void)stpcpy(stpcpy(out, segment), ending);
 }
 
-static bool is_segment(const char *file)
-{
-    static const char digits[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
-    return strspn(file, digits) == TC_ULID_SIZE - 1 && strcmp(file + TC_ULID_SIZE - 1, ending) == 0;
-}
-
 static int compare(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
@@ -38,8 +32,8 @@ int tc_segments_list(int dir, struct tc_strv *ret)
     struct dirent *e;
     int more = entries ? 1 : -1;
     while (more > 0 && (more = tc_next_entry(entries, &e)) > 0) {
-        _autofree_ char *name = is_segment(e->d_name) ? strndup(e->d_name, TC_ULID_SIZE - 1) : NULL;
-        if (is_segment(e->d_name) && (!name || !tc_strv_add(ret, name)))
+        char name[TC_ULID_SIZE];
+        if (tc_ulid_named(e->d_name, ending, name) && !tc_strv_add(ret, name))
             return -1;
     }
     if (ret->count)

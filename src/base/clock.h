@@ -5,6 +5,7 @@
 #ifndef TC_BASE_CLOCK_H
 #define TC_BASE_CLOCK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -24,6 +25,10 @@ static inline int64_t tc_now_us(void)
 }
 
 enum { TC_ULID_SIZE = 27 };
+/* Its digits, in their order. */
+#define TC_ULID_DIGITS "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+/* Is the name a ULID, which is stored in `ret`, and this ending? */
+bool tc_ulid_named(const char *name, const char *ending, char ret[TC_ULID_SIZE]);
 /* A fresh ULID (26 characters and a NUL): milliseconds of real time, then 80 random bits. 0, or
  * -1 with errno when the kernel has no randomness. */
 int tc_ulid(char out[TC_ULID_SIZE]);

@@ -239,14 +239,14 @@ static void remove_container(const struct client *c)
 /* Does toolcage use this name, with a ULID older than any start takes? */
 static bool is_left(const struct client *c, const char *name)
 {
-    static const char digits[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+    static const char digits[] = TC_ULID_DIGITS;
     const size_t begin = sizeof(NAME_BEGIN) - 1;
+    char id[TC_ULID_SIZE];
     int64_t ms = 0;
-    if (strncmp(name, NAME_BEGIN, begin) != 0 || strlen(name) != begin + TC_ULID_SIZE - 1 ||
-        strspn(name + begin, digits) != TC_ULID_SIZE - 1)
+    if (strncmp(name, NAME_BEGIN, begin) != 0 || !tc_ulid_named(name + begin, "", id))
         return false;
     for (size_t i = 0; i < 10; i++)
-        ms = ms * 32 + (strchr(digits, name[begin + i]) - digits);
+        ms = ms * 32 + (strchr(digits, id[i]) - digits);
     return ms / 1000 < time(NULL) - c->config->stale_s;
 }
 

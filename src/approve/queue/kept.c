@@ -116,7 +116,7 @@ static int read_all(int dir, struct tc_kept **ret, size_t *ret_count, struct tc_
     while (more > 0 && (more = tc_next_entry(list, &e)) > 0) {
         char id[TC_QUEUE_ID_SIZE];
         struct tc_kept kept;
-        if (!tc_queue_id_of(e->d_name, call_end, id) || !read_call(dir, id, &kept))
+        if (!tc_ulid_named(e->d_name, call_end, id) || !read_call(dir, id, &kept))
             continue;
         struct tc_kept *slot = TC_PUSH(*ret, *ret_count);
         if (!slot) {

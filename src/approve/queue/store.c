@@ -103,14 +103,6 @@ void tc_queue_answer_name(const char *id, char ret[TC_QUEUE_NAME_SIZE])
     (void)snprintf(ret, TC_QUEUE_NAME_SIZE, "%s%s", id, answer_end);
 }
 
-bool tc_queue_id_of(const char *name, const char *end, char ret[TC_QUEUE_ID_SIZE])
-{
-    static const char digits[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
-    tc_strcopy(ret, TC_QUEUE_ID_SIZE, name);
-    return strlen(ret) == TC_QUEUE_ID_SIZE - 1 && strspn(ret, digits) == TC_QUEUE_ID_SIZE - 1 &&
-           strcmp(name + TC_QUEUE_ID_SIZE - 1, end) == 0;
-}
-
 static int open_file(int dir, const char *name)
 {
     return openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -157,9 +149,9 @@ static bool visit(int dir, const char *name, struct tc_strv *ret)
 {
     char id[TC_QUEUE_ID_SIZE];
     if (tc_startswith(name, temporary) ||
-        (tc_queue_id_of(name, answer_end, id) && is_late(dir, name, id))) {
+        (tc_ulid_named(name, answer_end, id) && is_late(dir, name, id))) {
         (void)tc_remove_tree(dir, name);
-    } else if (tc_queue_id_of(name, request_end, id)) {
+    } else if (tc_ulid_named(name, request_end, id)) {
         _autofd_ int fd = tc_queue_request(dir, id);
         if (fd >= 0 && tc_queue_waits(fd))
             return tc_strv_add(ret, id);

@@ -139,9 +139,7 @@ static void check_approval(struct tc_recheck *r, const struct tc_past_call *past
                            struct tc_slice grant)
 {
     _autofree_ char *tier = tc_json_line(tc_json_get(grant, "tier"));
-    bool needed =
-        tc_json_true(tc_json_get(grant, "approval")) || (tier && !strcmp(tier, "ManualOnly"));
-    if (!needed || tc_json_get(past->decision, "approval").at)
+    if (!tc_json_true(tc_json_get(grant, "approval")) || tc_json_get(past->decision, "approval").at)
         return;
     _autofree_ char *why = tc_cli_format("needs a person's approval (tier %s)", tier ? tier : "?");
     put_refusal(r, past, NULL, why ? why : "needs a person's approval", "");

@@ -85,7 +85,7 @@ static void count_refusals(struct tc_stats *stats, struct tc_slice denials)
     }
 }
 
-/* Was a person asked, or was there nobody to ask? */
+/* Did the call need an approval, whether or not a person could be asked? */
 static bool needed_person(const struct tc_past_call *call)
 {
     struct tc_slice error = tc_json_get(call->decision, "error");

@@ -70,7 +70,7 @@ char tc_person_decide(const struct tc_person *person, struct tc_slice subject, c
         return 0;
     tc_cli_say("tool %s needs a person's approval (tier %s)", tool ? tool : "(a bare command)",
                tier);
-    bool more = show(subject, false); /* nobody approves what was not shown */
+    bool more = show(subject, false); /* a person approves only what was shown */
     for (;;) {
         char answer = tc_cli_answer(person->fd, person->in,
                                     more ? "run this call? v: view all of it first, n: no"

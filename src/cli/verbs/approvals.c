@@ -266,7 +266,10 @@ static int resolve(const char *prefix, struct tc_queued *ret, struct tc_kept *re
     size_t found = 0, length = strlen(prefix);
     int rc = read_list(&list, failure);
     for (size_t i = 0; !rc && length && i < list.count; i++)
-        found += !strncasecmp(list.items[i].id, prefix, length);
+        if (!strncasecmp(list.items[i].id, prefix, length) && !found++) {
+            *ret = list.items[i];
+            list.items[i] = (struct tc_queued){0};
+        }
     for (size_t i = 0; !rc && length && i < list.kept_count; i++)
         if (!strncasecmp(list.kept[i].id, prefix, length) && !found++) {
             *ret_kept = list.kept[i];
@@ -277,8 +280,8 @@ static int resolve(const char *prefix, struct tc_queued *ret, struct tc_kept *re
         rc = tc_failure_set(failure, TOOLCAGE_EUSAGE,
                             "write more of the id; toolcage approvals list",
                             "%zu calls that wait begin with %.40s", found, prefix);
-    else if (!rc && !ret_kept->id[0] && tc_queue_find(prefix, ret, &fault) < 0)
-        rc = fail(failure, &fault);
+    else if (!rc && !found && tc_queue_find(prefix, ret, &fault) < 0)
+        rc = fail(failure, &fault); /* gone, or damaged */
     return rc;
 }
 

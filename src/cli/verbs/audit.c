@@ -365,7 +365,7 @@ static bool follow_call(void *context, const struct tc_past_call *call)
     return !a->failure->code;
 }
 
-/* Until a signal ends it, or nobody reads its output. */
+/* Until a signal ends it, or its output is closed. */
 static int follow(struct audit *a)
 {
     struct tc_past past = {.filter = &a->filter, .fn = ignore, .context = a};
