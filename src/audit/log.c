@@ -19,7 +19,7 @@
 #include "base/fd.h"
 #include "state/store.h"
 
-enum { SEGMENT_BYTES = 32 << 20, INTERVAL_US = 1000000, LOCK_US = 2000000, PAUSE_NS = 200000 };
+enum { SEGMENT_BYTES = 32 << 20, INTERVAL_US = 1000000, LOCK_US = 2000000 };
 
 /* A writer, for one record. */
 struct writer {
@@ -67,18 +67,6 @@ static int fail_damaged(struct toolcage_error **err, const char *segment, const 
 
 /* ---- the directory ---- */
 
-/* A stopped program that has the lock must not stop all others for good. */
-static int lock_directory(int dir)
-{
-    int64_t until_us = tc_now_us() + LOCK_US;
-    while (flock(dir, LOCK_EX | LOCK_NB) < 0) {
-        if ((errno != EWOULDBLOCK && errno != EINTR) || tc_now_us() > until_us)
-            return -1;
-        (void)nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
-    }
-    return 0;
-}
-
 static int open_directory(struct writer *w, struct toolcage_error **err)
 {
     _autofree_ char *path = tc_audit_path();
@@ -94,7 +82,7 @@ static int open_directory(struct writer *w, struct toolcage_error **err)
     /* a user who can open the directory could hold the lock */
     if ((st.st_mode & 0077) && fchmod(w->dir, 0700) < 0)
         return fail_write(err, path);
-    if (lock_directory(w->dir) < 0)
+    if (tc_store_wait(w->dir, LOCK_EX, LOCK_US) < 0)
         return fail(err, path, errno, "see which other program holds a lock on the directory");
     return tc_segments_list(w->dir, &w->segments) < 0 ? fail_write(err, path) : 0;
 }

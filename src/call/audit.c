@@ -10,6 +10,7 @@
 #include "base/jsontext.h"
 #include "base/path.h"
 #include "call/call.h"
+#include "call/inputs.h"
 #include "policy/pathrule.h"
 #include "provenance/provenance.h"
 #include "schema/schema.h"
@@ -57,9 +58,10 @@ static int check_rules(const struct toolcage_call *call, const struct tc_audit_r
     if (rules->anchor && state && tc_path_within(state, rules->anchor))
         return fail_rules(call, rules, "name a file elsewhere",
                           "the anchor of the audit log is in the state directory of toolcage", err);
-    if (!tc_policy_audit_own(call->policy) && (rules->anchor || rules->keep))
-        return fail_rules(call, rules, "set anchor and keep in the ceiling's [audit]",
-                          "anchor and keep of [audit] are more than the ceiling grants", err);
+    if (!tc_policy_audit_own(call->policy) && (rules->anchor || rules->keep || rules->record))
+        return fail_rules(call, rules, "set anchor, keep and record in the ceiling's [audit]",
+                          "anchor, keep and record of [audit] are more than the ceiling grants",
+                          err);
     return rules->anchor && is_anchor_unsafe(call, rules->anchor)
                ? fail_rules(call, rules, "name a file that no tool may write",
                             "a tool could write the anchor of the audit log, or could have "
@@ -262,6 +264,7 @@ int tc_call_record(struct toolcage_call *call, struct toolcage_error **err)
 {
     const struct tc_audit_rules *rules = rules_of(call);
     const struct tc_result_frame frame = {.policy = call->policy, .grant = &call->grant};
+    _autoinputs_ struct tc_inputs inputs = {.dir = -1};
     _autobuf_ struct tc_buf members = TC_BUF_INIT;
     int r = rules ? check_rules(call, rules, err) : 0;
     if (!rules || r < 0)
@@ -270,6 +273,8 @@ int tc_call_record(struct toolcage_call *call, struct toolcage_error **err)
     tc_result_write_decision(&members, &frame);
     add_what(&members, call);
     add_grant(&members, &call->grant, rules->arguments == 1);
+    if (rules->record)
+        tc_call_keep_inputs(call, rules->keep_inputs, &inputs, &members);
     r = append(call, "run", &members, true, err);
     call->recorded = r == 0;
     call->log_failed = r < 0;
@@ -330,9 +335,12 @@ int tc_call_record_end(struct toolcage_call *call, const struct tc_result_frame 
     _autobuf_ struct tc_buf members = TC_BUF_INIT;
     if (!rules_of(call) || (call->log_failed && !call->recorded)) /* its error says so */
         return 0;
+    _autoinputs_ struct tc_inputs inputs = {.dir = -1};
     bool brief = rules_of(call)->arguments == 1;
     add_who(&members, call);
     if (call->recorded) {
+        if (call->inputs_kept)
+            tc_call_keep_output(rules_of(call)->keep_inputs, &result->outcome, &inputs);
         add_result(&members, frame, result, brief);
         return append(call, "result", &members, true, err);
     }

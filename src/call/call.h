@@ -53,6 +53,7 @@ struct toolcage_call {
     struct tc_approval approval;
     char approved[TC_DIGEST_SIZE];  /* of the subject that a person approved; "": none */
     bool recorded;                  /* the decision is in the audit log, the result is not */
+    bool inputs_kept;               /* what a replay needs is stored */
     bool log_failed;                /* a record of this call could not be written */
     bool installs;                  /* this is an install phase, which only the operator starts */
     struct tc_install_stage *stage; /* where it installs; NULL: nowhere (yet) */

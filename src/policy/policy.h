@@ -49,8 +49,10 @@ struct tc_audit_rules {
     bool on;
     int arguments; /* index into tc_values_recorded: 1: as digests */
     int sync;      /* index into tc_values_sync, an enum tc_audit_sync */
+    int record;    /* index into tc_values_record: 1: also what is needed to replay the calls */
     int64_t keep;  /* bytes; 0: everything is kept */
-    char *anchor;  /* host path; NULL: none */
+    int64_t keep_inputs; /* bytes; 0: a GiB */
+    char *anchor;        /* host path; NULL: none */
     uint32_t line;
 };
 

@@ -16,7 +16,7 @@
 #include "base/fd.h"
 #include "base/strv.h"
 
-enum { TRIES = 20, PAUSE_NS = 10000000 };
+enum { TRIES = 20, PAUSE_NS = 10000000, WAIT_NS = 200000 };
 
 bool tc_store_own(int fd, mode_t type)
 {
@@ -56,6 +56,17 @@ int tc_store_lock(int own, bool patient)
         return -1;
     errno = ENOENT;
     return st.st_nlink ? 0 : -1;
+}
+
+int tc_store_wait(int fd, int how, int64_t most_us)
+{
+    int64_t until_us = tc_now_us() + most_us;
+    while (flock(fd, how | LOCK_NB) < 0) {
+        if ((errno != EWOULDBLOCK && errno != EINTR) || tc_now_us() > until_us)
+            return -1;
+        (void)nanosleep(&(struct timespec){.tv_nsec = WAIT_NS}, NULL);
+    }
+    return 0;
 }
 
 static int make_dir(int store, const char *name, int most)

@@ -22,6 +22,9 @@ int tc_store_count(int store);
  * a patient caller waits for that. 0, or -1 with errno; EWOULDBLOCK: another process has the lock;
  * ENOENT: it was removed by the process that had the lock. */
 int tc_store_lock(int own, bool patient);
+/* Locks an open directory or file, LOCK_SH or LOCK_EX, and waits so long for another program: a
+ * stopped one must not stop all others for good. 0, or -1 with errno. */
+int tc_store_wait(int fd, int how, int64_t most_us);
 /* Opens and locks the directory of this name, created if missing and if there are fewer than
  * `most`; creates it again if a sweep removes it before it is locked. -1 with errno; EDQUOT: there
  * are `most` already. */

@@ -162,91 +162,22 @@ static void check_grant(struct tc_recheck *r, const struct tc_past_call *past,
                tc_json_get(tc_json_get(past->result, "usage"), "destinations"));
 }
 
-/* ---- the call again ---- */
-
-static int set_command(struct toolcage_call *call, struct tc_slice command,
-                       struct toolcage_error **err)
-{
-    size_t count = 0, most = 0;
-    struct tc_scan_each each = tc_scan_walk(command);
-    while (tc_scan_next(&each))
-        most++;
-    char **words = calloc(most + 1, sizeof(*words));
-    each = tc_scan_walk(command);
-    while (words && tc_scan_next(&each))
-        if ((words[count] = tc_json_text(each.value)))
-            count++;
-    int rc = words ? toolcage_call_set_command(call, count, (const char *const *)words, err)
-                   : TOOLCAGE_EMEMORY;
-    for (size_t i = 0; i < count; i++)
-        free(words[i]);
-    free(words);
-    return rc;
-}
-
-/* An option "key=value"; variables have no value in the log, and grant nothing. */
-static int set_option(struct toolcage_call *call, struct tc_slice option,
-                      struct toolcage_error **err)
-{
-    _autofree_ char *text = tc_json_text(option);
-    char *equals = text ? strchr(text, '=') : NULL;
-    if (!equals)
-        return text && !strncmp(text, "env", 3) ? 0 : TOOLCAGE_EUSAGE;
-    *equals = '\0';
-    return strcmp(text, "env") ? toolcage_call_set(call, text, equals + 1, err) : 0;
-}
-
-static int set_options(struct toolcage_call *call, struct tc_slice decision,
-                       struct toolcage_error **err)
-{
-    struct tc_slice options = tc_json_get(decision, "options");
-    _autofree_ char *workspace = tc_json_text(tc_json_get(decision, "workspace"));
-    struct tc_scan_each each = tc_scan_walk(options);
-    int rc = workspace ? toolcage_call_set(call, "workspace", workspace, err) : 0;
-    while (!rc && tc_scan_is_array(options) && tc_scan_next(&each))
-        rc = set_option(call, each.value, err);
-    return rc;
-}
-
-static int set_up(struct toolcage_call *call, struct tc_slice decision, struct toolcage_error **err)
-{
-    struct tc_slice arguments = tc_json_get(decision, "arguments");
-    _autofree_ char *json = arguments.at ? strndup(arguments.at, arguments.length) : NULL;
-    int rc = set_options(call, decision, err);
-    if (!rc && json)
-        rc = toolcage_call_set_arguments_json(call, json, err);
-    if (!rc && tc_json_true(tc_json_get(decision, "command_given")))
-        rc = set_command(call, tc_json_get(decision, "command"), err);
-    return rc;
-}
-
-/* Has the log what is needed to resolve the call again? */
-static bool is_known(struct tc_slice decision)
-{
-    struct tc_slice arguments = tc_json_get(decision, "arguments");
-    struct tc_slice command = tc_json_get(decision, "command");
-    _autofree_ char *said = tc_json_text(tc_json_get(arguments, "digest"));
-    bool digest =
-        said && !strncmp(said, "sha256:", strlen("sha256:")) && tc_json_get(arguments, "bytes").at;
-    return tc_scan_is_array(command) && !digest;
-}
+/* ---- a call ---- */
 
 bool tc_recheck_take(void *context, const struct tc_past_call *past)
 {
     struct tc_recheck *r = context;
     _autoerror_ struct toolcage_error *err = NULL;
-    _autofree_ char *tool = tc_json_text(tc_json_get(past->decision, "tool"));
     struct toolcage_call *call = NULL;
     if (!tc_scan_is(tc_json_get(past->decision, "kind"), "run"))
         return true;
     r->calls++;
     r->any = false;
-    if (!is_known(past->decision)) {
+    if (!tc_past_known(past)) {
         r->unknown++;
         return true;
     }
-    if (toolcage_call_new(r->engine, r->policy, tool, &call, &err) ||
-        set_up(call, past->decision, &err))
+    if (tc_past_again(r->engine, r->policy, past, NULL, &call, &err))
         put_error(r, past, err);
     else
         check_grant(r, past, call);

@@ -51,6 +51,44 @@ void tc_past_put(FILE *out, const struct tc_past_call *call);
  * False: it is none. */
 bool tc_past_time(const char *said, char *to, size_t size);
 
+/* ---- again.c ---- */
+
+/* Has the log what is needed to make the call again? */
+bool tc_past_known(const struct tc_past_call *call);
+/* A new call with the same tool, command, arguments and options, not started, without input; in its
+ * workspace, or to run it, in the one that is named. 0, or the error's code; *ret (zeroed) may be
+ * set in any case. */
+int tc_past_again(struct toolcage_engine *engine, struct toolcage_policy *policy,
+                  const struct tc_past_call *call, const char *workspace,
+                  struct toolcage_call **ret, struct toolcage_error **err);
+
+/* ---- replay.c ---- */
+
+/* Runs recorded calls again under a policy (borrowed), in copies of their workspaces, and prints
+ * how they end now. */
+struct tc_replay;
+/* The newest `most` calls. NULL with the error, or without one: memory is exhausted. */
+struct tc_replay *tc_replay_new(struct toolcage_policy *policy, size_t most, bool json,
+                                struct toolcage_error **err);
+/* Takes one call of the log, with a struct tc_replay as context. */
+bool tc_replay_take(void *replay, const struct tc_past_call *call);
+size_t tc_replay_count(const struct tc_replay *replay);
+/* Runs the calls, and says in *ret_other whether one did not end as recorded. 0, or an exit code
+ * after printing the reason. */
+int tc_replay_run(struct tc_replay *replay, bool *ret_other);
+void tc_replay_free(struct tc_replay *replay);
+
+/* ---- prune.c ---- */
+
+/* Locks what is kept for replays; NULL with errno; ENOENT: nothing was ever kept. */
+struct tc_prune;
+struct tc_prune *tc_prune_new(void);
+/* Takes a call whose inputs stay, with a struct tc_prune as context. False: out of memory. */
+bool tc_prune_take(void *prune, const struct tc_past_call *call);
+/* Removes all others. 0 with the bytes, or -1 with errno. */
+int tc_prune_run(struct tc_prune *prune, int64_t *ret_removed, int64_t *ret_left);
+void tc_prune_free(struct tc_prune *prune);
+
 /* ---- check.c ---- */
 
 /* Checks recorded calls under a policy (borrowed) and prints what it would refuse to `out`. */

@@ -11,6 +11,7 @@
 #include "audit/reader.h"
 #include "audit/verify.h"
 #include "cli/audit/past.h"
+#include "cli/call/lookup.h"
 #include "cli/show/failure.h"
 #include "cli/show/opts.h"
 #include "cli/show/say.h"
@@ -29,6 +30,8 @@ static const struct tc_option options[] = {
     {"path", 0, "PATH", NULL, "only calls that changed this path or one below, or were refused it"},
     {"limit", 'n', "NUMBER", NULL, "with list: so many of the newest calls (default 20; 0: all)"},
     {"anchor", 0, "FILE", NULL, "with verify: also compare the anchor file of the policy"},
+    {"policy", 0, "FILE", NULL, "with replay: the policy to run under"},
+    {"last", 0, "NUMBER", NULL, "with replay: so many of the newest calls"},
     {"directory", 0, "DIR", NULL, "another log than yours, such as a copy"},
     TC_OPTION_JSON,
     TC_OPTION_HELP,
@@ -48,6 +51,12 @@ static const char text[] =
     "one\n"
     "line: {\"decision\":…,\"result\":…}.\n"
     "\n"
+    "With record = \"inputs\" in [audit], replay runs recorded calls again, each in a copy of its "
+    "workspace\n"
+    "as it was and without a network, and says which end as recorded. Nothing is written to the "
+    "host.\n"
+    "prune removes what is kept for replays of the calls up to a time.\n"
+    "\n"
     "examples:\n"
     "  toolcage audit                         the last 20 calls\n"
     "  toolcage audit list --status denied --since 1d\n"
@@ -55,6 +64,9 @@ static const char text[] =
     "  toolcage audit show 01JD8XKQ7PZ3T5V9WYB2C4D6E8\n"
     "  toolcage audit verify --anchor /mnt/log/toolcage.anchor\n"
     "  toolcage audit check proposed.toml --since 7d\n"
+    "  toolcage audit replay 01JD8XKQ7PZ3T5V9WYB2C4D6E8 --policy proposed.toml\n"
+    "  toolcage audit replay --last 50 --policy proposed.toml\n"
+    "  toolcage audit prune --until 30d\n"
     "  toolcage audit stats --since 7d\n"
     "  toolcage audit follow\n"
     "  toolcage audit otlp --since 5m | curl --json @- http://127.0.0.1:4318/v1/traces\n";
@@ -78,6 +90,21 @@ struct audit {
 };
 
 /* ---- the log ---- */
+
+static int read_number(struct audit *a, const char *option, size_t *ret)
+{
+    const char *said = tc_args_value(a->args, option);
+    bool all = !strcmp(option, "limit");
+    char *end = NULL;
+    unsigned long long number = strtoull(said, &end, 10);
+    if (end == said || *end || said[0] == '-' || number > LIMIT_MAX || (!number && !all))
+        return tc_failure_set(a->failure, TOOLCAGE_EUSAGE,
+                              all ? "write a number up to 1000000; 0: all"
+                                  : "write a number from 1 to 1000000",
+                              "--%s %s is not a number of calls", option, said);
+    *ret = (size_t)number;
+    return 0;
+}
 
 static int open_log(struct audit *a)
 {
@@ -239,14 +266,17 @@ static bool show_call(void *context, const struct tc_past_call *call)
     return tc_cli_print_text(TC_PAINT_ROWS, out, &shown) == 0 && fine;
 }
 
+static int fail_missing(const struct audit *a)
+{
+    return tc_failure_set(a->failure, TOOLCAGE_ENOT_FOUND, "toolcage audit list has the ids",
+                          "the log has no call %s", a->filter.call);
+}
+
 static int show(struct audit *a)
 {
     a->filter.call = a->args->operands[1];
     int rc = read_calls(a, show_call, a);
-    return rc || a->count
-               ? rc
-               : tc_failure_set(a->failure, TOOLCAGE_ENOT_FOUND, "toolcage audit list has the ids",
-                                "the log has no call %s", a->filter.call);
+    return rc || a->count ? rc : fail_missing(a);
 }
 
 /* ---- verify ---- */
@@ -415,6 +445,77 @@ static int check(struct audit *a)
     return rc;
 }
 
+/* ---- replay, prune ---- */
+
+static int fail_memory(struct audit *a)
+{
+    return tc_failure_set(a->failure, TOOLCAGE_EMEMORY, TC_CLI_FREE_MEMORY, "out of memory");
+}
+
+static int replay_under(struct audit *a, struct toolcage_policy *policy, size_t most)
+{
+    bool other = false;
+    struct tc_replay *replay = tc_replay_new(policy, most, a->json, tc_failure_error(a->failure));
+    if (!replay)
+        return a->failure->error ? -1 : fail_memory(a);
+    int rc = read_calls(a, tc_replay_take, replay);
+    if (!rc && a->filter.call && !tc_replay_count(replay))
+        rc = fail_missing(a);
+    if (!rc)
+        rc = tc_replay_run(replay, &other);
+    tc_replay_free(replay);
+    return rc ? rc : other ? EXIT_FAULTS : 0;
+}
+
+static int replay(struct audit *a)
+{
+    _autofound_ struct tc_found found = {0};
+    size_t most = 1;
+    bool one = a->args->operand_count == 2;
+    if (one == tc_args_has(a->args, "last"))
+        return tc_failure_set(a->failure, TOOLCAGE_EUSAGE, "toolcage audit list has the ids",
+                              "audit replay takes either a call or --last NUMBER");
+    if (one)
+        a->filter.call = a->args->operands[1];
+    else if (read_number(a, "last", &most))
+        return -1;
+    if (tc_lookup(tc_args_value(a->args, "policy"), TC_LOOKUP_TRUSTED, &found, a->failure))
+        return -1;
+    return replay_under(a, found.policy, most);
+}
+
+static int print_pruned(const struct audit *a, int64_t removed, int64_t left)
+{
+    _autofree_ char *line =
+        tc_cli_format(a->json ? "{\"removed_bytes\":%" PRId64 ",\"left_bytes\":%" PRId64 "}"
+                              : "removed %" PRId64 " bytes; %" PRId64 " bytes are left",
+                      removed, left);
+    return line ? tc_cli_print_line(line) : tc_cli_no_memory();
+}
+
+static int prune(struct audit *a)
+{
+    int64_t removed = 0, left = 0;
+    if (!a->filter.until || a->filter.since || tc_args_has(a->args, "directory"))
+        return tc_failure_set(a->failure, TOOLCAGE_EUSAGE, "toolcage audit prune --until 30d",
+                              "audit prune takes --until TIME alone");
+    struct tc_prune *prune = tc_prune_new();
+    if (!prune && errno == ENOENT)
+        return print_pruned(a, 0, 0);
+    if (!prune)
+        return tc_failure_set(a->failure, TOOLCAGE_ESYSTEM,
+                              "try again when no call runs; the directory must belong to you alone",
+                              "cannot lock what is kept for replays: %s", strerror(errno));
+    a->filter.since = a->filter.until; /* the inputs of newer calls stay */
+    a->filter.until = NULL;
+    int rc = read_calls(a, tc_prune_take, prune);
+    if (!rc && tc_prune_run(prune, &removed, &left) < 0)
+        rc = tc_failure_set(a->failure, TOOLCAGE_ESYSTEM, "see who owns its files",
+                            "not all could be removed: %s", strerror(errno));
+    tc_prune_free(prune);
+    return rc ? rc : print_pruned(a, removed, left);
+}
+
 /* ---- otlp ---- */
 
 static int print_spans(struct audit *a)
@@ -433,28 +534,32 @@ static int print_spans(struct audit *a)
 
 /* ---- the verb ---- */
 
-enum { FILTERS = 1, LIMIT = 2, ANCHOR = 4 };
+enum { FILTERS = 1, LIMIT = 2, ANCHOR = 4, REPLAY = 8, UNTIL = 16 };
 
 static const struct {
     const char *name;
     int (*run)(struct audit *a);
-    size_t operands;
-    int takes; /* options */
+    size_t least, most; /* operands, with the action */
+    int takes;          /* options */
 } actions[] = {
-    {"list", list_calls, 1, FILTERS | LIMIT},
-    {"show", show, 2, 0},
-    {"verify", verify, 1, ANCHOR},
-    {"check", check, 2, FILTERS},
-    {"stats", print_stats, 1, FILTERS},
-    {"otlp", print_spans, 1, FILTERS},
-    {"follow", follow, 1, FILTERS},
+    {"list", list_calls, 1, 1, FILTERS | LIMIT},
+    {"show", show, 2, 2, 0},
+    {"verify", verify, 1, 1, ANCHOR},
+    {"check", check, 2, 2, FILTERS},
+    {"replay", replay, 1, 2, FILTERS | REPLAY},
+    {"prune", prune, 1, 1, UNTIL},
+    {"stats", print_stats, 1, 1, FILTERS},
+    {"otlp", print_spans, 1, 1, FILTERS},
+    {"follow", follow, 1, 1, FILTERS},
 };
 
 static const struct {
     const char *name;
     int takes;
-} taken[] = {{"tool", FILTERS}, {"status", FILTERS}, {"since", FILTERS}, {"until", FILTERS},
-             {"host", FILTERS}, {"path", FILTERS},   {"limit", LIMIT},   {"anchor", ANCHOR}};
+} taken[] = {
+    {"tool", FILTERS},  {"status", FILTERS}, {"since", FILTERS}, {"until", FILTERS | UNTIL},
+    {"host", FILTERS},  {"path", FILTERS},   {"limit", LIMIT},   {"anchor", ANCHOR},
+    {"policy", REPLAY}, {"last", REPLAY}};
 
 /* An option that an action does not take would be ignored. */
 static int check_taken(struct audit *a, size_t action)
@@ -492,15 +597,12 @@ static bool is_status(const char *word)
 
 static int read_options(struct audit *a)
 {
-    const char *limit = tc_args_value(a->args, "limit");
-    char *end = NULL;
-    unsigned long long number = limit ? strtoull(limit, &end, 10) : USUAL_LIMIT;
     a->json = tc_args_has(a->args, "json");
     a->filter.tool = tc_args_value(a->args, "tool");
     a->filter.status = tc_args_value(a->args, "status");
     a->filter.host = tc_args_value(a->args, "host");
     a->filter.path = tc_args_value(a->args, "path");
-    a->limit = (size_t)number;
+    a->limit = USUAL_LIMIT;
     if (a->filter.status && !is_status(a->filter.status))
         return tc_failure_set(a->failure, TOOLCAGE_EUSAGE,
                               "write ok, failed, timeout, limit, denied, cancelled, error or "
@@ -510,9 +612,8 @@ static int read_options(struct audit *a)
         return tc_failure_set(a->failure, TOOLCAGE_EUSAGE,
                               "write an absolute path, as the log has it",
                               "--path %s is not absolute", a->filter.path);
-    if (limit && (end == limit || *end || limit[0] == '-' || number > LIMIT_MAX))
-        return tc_failure_set(a->failure, TOOLCAGE_EUSAGE, "write a number up to 1000000; 0: all",
-                              "--limit %s is not a number of calls", limit);
+    if (tc_args_has(a->args, "limit") && read_number(a, "limit", &a->limit))
+        return -1;
     if (read_time(a, "since", a->since, sizeof(a->since), &a->filter.since))
         return -1;
     return read_time(a, "until", a->until, sizeof(a->until), &a->filter.until);
@@ -525,17 +626,17 @@ static int run_action(struct audit *a)
     for (size_t i = 0; i < TC_COUNT(actions); i++) {
         if (strcmp(word, actions[i].name) != 0)
             continue;
-        if (given != actions[i].operands)
+        if (given < actions[i].least || given > actions[i].most)
             return tc_failure_set(a->failure, TOOLCAGE_EUSAGE,
                                   "toolcage audit show CALL; toolcage audit check POLICY",
                                   "audit %s takes %s", word,
-                                  actions[i].operands > 1 ? "one operand" : "no operand");
+                                  actions[i].most > 1 ? "one operand" : "no operand");
         if (check_taken(a, i) || read_options(a) || open_log(a))
             return -1;
         return actions[i].run(a);
     }
     return tc_failure_set(a->failure, TOOLCAGE_EUSAGE,
-                          "write list, show, verify, check, stats, otlp or follow",
+                          "write list, show, verify, check, replay, prune, stats, otlp or follow",
                           "audit has no action \"%s\"", word);
 }
 
@@ -551,7 +652,7 @@ static int run_audit(const struct tc_args *args)
 
 const struct tc_verb tc_verb_audit = {
     .name = "audit",
-    .operands = "[list|show CALL|verify|check POLICY|stats|otlp|follow]",
+    .operands = "[list|show CALL|verify|check POLICY|replay [CALL]|prune|stats|otlp|follow]",
     .summary = "show and check the log of all calls",
     .text = text,
     .options = options,

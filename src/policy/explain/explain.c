@@ -396,6 +396,7 @@ static void add_audit(struct tc_buf *out, const struct toolcage_policy *policy)
     tc_buf_addc(out, '{');
     tc_json_member(out, "arguments", tc_values_recorded[rules->arguments]);
     tc_json_member(out, "sync", tc_values_sync[rules->sync]);
+    tc_json_member(out, "record", tc_values_record[rules->record]);
     tc_json_optional(out, "anchor", rules->anchor);
     if (rules->keep)
         tc_json_number(out, "keep", rules->keep);

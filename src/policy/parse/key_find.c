@@ -104,6 +104,7 @@ const char *const tc_values_kata[] = {"kata",     "kata-qemu",       "kata-fc",
 const char *const tc_values_kata_engine[] = {"docker", "containerd", NULL};
 const char *const tc_values_names[] = {"here", "upstream", NULL};
 const char *const tc_values_recorded[] = {"values", "digests", NULL};
+const char *const tc_values_record[] = {"calls", "inputs", NULL};
 const char *const tc_values_sync[] = {"interval", "always", "none", NULL};
 const char *const tc_values_platform[] = {"ptrace", "systrap", "kvm", NULL};
 const char *const tc_values_verdict[] = {"allowed", "denied", NULL};

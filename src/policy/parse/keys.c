@@ -65,53 +65,12 @@ const struct tc_key tc_keys[] = {
     {TC_IN(FILE), "egress", tc_set_egress, READS(TABLE, EGRESS), NONE, .type = "table",
      .text = "How the egress proxy connects to the outside, for every tool with a network.",
      .example = "[egress]\nupstream = \"http://proxy.example.com:3128\""},
-    {TC_IN(EGRESS), "upstream", tc_set_upstream, NONE, .type = "URL",
-     .text = "The site's proxy with its port: http:// (it must allow CONNECT to every granted "
-             "port) or socks5://. Connections to public addresses go through it; those to this "
-             "host and to private addresses that the policy names are direct.",
-     .example = "upstream = \"socks5://10.0.0.8:1080\""},
-    {TC_IN(EGRESS), "credentials", tc_set_credentials, NONE, .type = "string",
-     .text = "The source of USER:PASSWORD for the upstream, read at each call like a secret: "
-             "\"env:NAME\" or \"file:PATH\". Only the egress proxy has it, and sends it to the "
-             "upstream (HTTP Basic, or SOCKS5 authentication).",
-     .example = "upstream = \"http://proxy.example.com:3128\"\ncredentials = "
-                "\"env:PROXY_CREDENTIALS\""},
-    {TC_IN(EGRESS), "names", tc_set_index,
-     .offset = offsetof(struct toolcage_policy, upstream_names), NONE, .choices = tc_values_names,
-     .type = "word", .fallback = "here",
-     .text = "Which side resolves names. here: this host; each address is checked, and the "
-             "upstream connects to exactly that address. upstream: it receives the name, and the "
-             "address is not checked, so every host must be named, without a pattern.",
-     .example = "upstream = \"http://proxy.example.com:3128\"\nnames = \"upstream\""},
     {TC_IN(FILE), "audit", tc_set_audit, READS(TABLE, AUDIT), NONE, .type = "table",
      .text = "Records every call in the audit log of the user who runs it: the decision before "
              "anything runs, and the result. A call that cannot be recorded does not run. If the "
              "policy has a ceiling (`within`) with this table, the ceiling's applies.",
      .example = "[audit]\nsync = \"always\""},
-    {TC_IN(AUDIT), "arguments", tc_set_index, AUDIT(arguments), NONE, .choices = tc_values_recorded,
-     .type = "word", .fallback = "values",
-     .text = "How the arguments and the command are recorded. digests: only their SHA-256 digests, "
-             "from which a short value can be guessed. Input is always a digest; values of secrets "
-             "and of environment variables are never recorded.",
-     .example = "arguments = \"digests\""},
-    {TC_IN(AUDIT), "sync", tc_set_index, AUDIT(sync), NONE, .choices = tc_values_sync,
-     .type = "word", .fallback = "interval",
-     .text = "When records are flushed to the disk. always: each one, before the call continues. "
-             "interval: at most once a second, by a program that runs longer than that. none, and "
-             "for shorter programs: when the kernel does it, within about half a minute. Only a "
-             "crash of the machine can lose what was not flushed.",
-     .example = "sync = \"always\""},
-    {TC_IN(AUDIT), "keep", tc_set_value, AUDIT(keep), NONE,
-     RANGE(SIZE, (int64_t)64 << 20, MAX_BYTES), .type = "size", .fallback = "everything is kept",
-     .text = "The size of the log. When it is larger, its oldest files are removed, which the log "
-             "records.",
-     .example = "keep = \"1GiB\""},
-    {TC_IN(AUDIT), "anchor", tc_set_anchor, NONE, .type = "path",
-     .text =
-         "A file to which the hash of each record is appended, too: on another disk or machine, "
-         "or one that can only be appended to. Without it verification cannot "
-         "find that the end of the log was cut off. No tool may be able to write it.",
-     .example = "anchor = \"/mnt/log/toolcage.anchor\""},
+#include "policy/parse/file_rows.h"
 
     /* description and interface of a tool */
     {TC_IN(TOOL) | TC_IN(SERVER) | TC_IN(SERVER_TOOL), "description", tc_set_string,

@@ -160,6 +160,7 @@ extern const char *const tc_values_tier[],
                                                         *const tc_values_names[],
                                                             *const tc_values_recorded[],
                                                                 *const tc_values_sync[],
-                                                                    *const tc_values_verdict[];
+                                                                    *const tc_values_record[],
+                                                                        *const tc_values_verdict[];
 
 #endif

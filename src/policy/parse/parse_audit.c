@@ -18,4 +18,7 @@ void tc_set_audit(struct tc_parse *p, const struct tc_key *key, struct tc_node *
     struct toolcage_policy *policy = p->policy;
     policy->audit.on = tc_parse_inner(p, key->inner, node, policy);
     policy->audit.line = node->at.line;
+    if (policy->audit.record && policy->audit.arguments)
+        tc_parse_bad_key(p, node, "leave out arguments, or record = \"inputs\"",
+                         "a call whose arguments are recorded as digests cannot be replayed");
 }

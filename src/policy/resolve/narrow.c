@@ -328,6 +328,28 @@ static int apply_files(struct tc_resolve *r, const struct tc_flag *flag, const c
     return tc_narrow_files(r);
 }
 
+/* ---- replays ---- */
+
+static bool check_replay(const struct tc_flag *flag, const char *value, struct tc_complaint *c)
+{
+    if (strlen(value) == 26 && strspn(value, "0123456789ABCDEFGHJKMNPQRSTVWXYZ") == 26)
+        return true;
+    tc_complain(c, "toolcage audit list has the ids", "\"%.60s\" is not the id of a call", value);
+    return false;
+}
+
+/* A recorded call that runs again reaches nothing and changes nothing. */
+static int apply_replay(struct tc_resolve *r, const struct tc_flag *flag, const char *value)
+{
+    struct tc_grant *grant = r->grant;
+    drop_network(grant);
+    tc_resolve_drop_sockets(grant);
+    if (grant->workspace == TC_WORKSPACE_BIND)
+        grant->workspace = TC_WORKSPACE_AUTO;
+    grant->commit = TC_COMMIT_NEVER;
+    return 0;
+}
+
 /* Whether a call may lower a limit. */
 #define LOWERS check_limit
 #define STAYS NULL
@@ -349,6 +371,7 @@ static const struct tc_flag flags[] = {
     {"collect", check_text, apply_collect},
     {"read", tc_flag_file_check, apply_files},
     {"write", tc_flag_file_check, NULL},
+    {"replay", check_replay, apply_replay},
 };
 
 static const struct tc_flag *find_flag(const char *name)

@@ -92,6 +92,8 @@ struct tc_flag {
 };
 
 /* Unix sockets (resolve_unix.c): all flags together. */
+/* Takes all granted unix sockets out of the grant. */
+void tc_resolve_drop_sockets(struct tc_grant *grant);
 int tc_flag_unix_apply(struct tc_resolve *r, const struct tc_flag *flag, const char *last);
 
 /* Files (narrow_fs.c): all read and write flags together. */

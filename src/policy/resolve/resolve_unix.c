@@ -46,7 +46,7 @@ int tc_resolve_unix(struct tc_resolve *r)
 
 /* ---- the flag ---- */
 
-static void drop_sockets(struct tc_grant *grant)
+void tc_resolve_drop_sockets(struct tc_grant *grant)
 {
     for (size_t i = 0; i < grant->socket_count; i++)
         tc_fs_entry_done(&grant->sockets[i]);
@@ -115,7 +115,7 @@ int tc_flag_unix_apply(struct tc_resolve *r, const struct tc_flag *flag, const c
     struct tc_grant kept = {0};
     int rc = keep_all(r, &kept);
     if (!rc) {
-        drop_sockets(r->grant);
+        tc_resolve_drop_sockets(r->grant);
         r->grant->unix_sockets = kept.unix_sockets;
         r->grant->sockets = TAKE(kept.sockets);
         r->grant->socket_count = kept.socket_count;
