@@ -54,6 +54,7 @@ struct toolcage_call {
     char approved[TC_DIGEST_SIZE];  /* of the subject that a person approved; "": none */
     bool recorded;                  /* the decision is in the audit log, the result is not */
     bool inputs_kept;               /* what a replay needs is stored */
+    int64_t proved_at;              /* when its isolation was tried, in seconds; 0: not asked for */
     bool log_failed;                /* a record of this call could not be written */
     bool installs;                  /* this is an install phase, which only the operator starts */
     struct tc_install_stage *stage; /* where it installs; NULL: nowhere (yet) */
@@ -103,6 +104,10 @@ int tc_call_deny(struct toolcage_call *call, const char *reason, struct toolcage
 /* Passes a call whose grant is complete, if it needs no approval or has one. With `ret_json`:
  * writes the request for a person; owned by the caller. 0 or a negative code. */
 int tc_call_pass_gate(struct toolcage_call *call, char **ret_json, struct toolcage_error **err);
+
+/* proved.c: refuses a call whose isolation must have been tried and was not. 0 or a negative code.
+ */
+int tc_call_check_proved(struct toolcage_call *call, struct toolcage_error **err);
 
 /* audit.c: a call in the audit log, if its policy has one */
 /* Records that the call is about to run. 0, or a negative code: it must not run. */

@@ -46,7 +46,8 @@ int tc_call_finish(struct toolcage_call *call, struct tc_outcome *outcome,
                                     .grant = &call->grant,
                                     .steps = call->steps,
                                     .step_count = call->step_count,
-                                    .total_us = tc_now_us() - call->started_us};
+                                    .total_us = tc_now_us() - call->started_us,
+                                    .proved_at = call->proved_at};
     call->collected = -1;
     int r = tc_result_make(&frame, outcome, why, &call->result, err);
     if (r == 0) {

@@ -315,14 +315,20 @@ static int record(struct start *s, struct toolcage_error **err)
     return tc_call_record(s->call, err);
 }
 
+static int check_proved(struct start *s, struct toolcage_error **err)
+{
+    return tc_call_check_proved(s->call, err);
+}
+
 /* In this order; named steps are among the call's timings. */
 static const struct {
     const char *name;
     int (*run)(struct start *s, struct toolcage_error **err);
-} steps[] = {{"resolve", resolve},   {NULL, route},     {NULL, seal},   {NULL, locate},
-             {"lower", lower_grant}, {NULL, pass_gate}, {NULL, record}, {"submit", submit}};
+} steps[] = {{"resolve", resolve}, {NULL, route},          {NULL, seal},
+             {NULL, locate},       {"lower", lower_grant}, {NULL, pass_gate},
+             {NULL, check_proved}, {NULL, record},         {"submit", submit}};
 /* The steps that every call takes, also with a known plan; a request for approval takes none. */
-enum { LAST_STEPS = 2 };
+enum { LAST_STEPS = 3 };
 
 /* `request`: goes no further than the gate; 1: it needs no approval. */
 static int go(struct toolcage_call *call, char **request, struct toolcage_error **err)

@@ -53,6 +53,14 @@
                   "units per millisecond. Only the backend wasm supports it.",                     \
           .example = "module = \"./tool.wasm\"\ncommand = [\"tool\"]\ndeterministic = true\n"      \
                      "cpu_time = \"2s\"")                                                          \
+    PLAIN(F, PROVED, ONE, bool, proved, EACH_AND_SETUP, tc_set_bool,                               \
+          TC_LESS("its isolation must have been tried", "its isolation need not be tried"),        \
+          .type = "boolean", .fallback = "false",                                                  \
+          .text = "It runs only if this user has tried the isolation of its backend on this host, with " \
+                  "toolcage doctor --prove, since the host booted and since the kernel, its "      \
+                  "security modules or the settings that cages depend on changed. The result says " \
+                  "when.",                                                                         \
+          .example = "proved = true")                                                              \
     PLAIN(F, DENIALS, ONE, enum tc_denials, denials, EACH_AND_SETUP, tc_set_index,                 \
           TC_BY_HAND,                                                                              \
           .choices = tc_values_denials, .type = "word", .fallback = "calls",                        \

@@ -22,6 +22,7 @@ struct tc_result_frame {
     const struct tc_timing *steps;
     size_t step_count;
     int64_t total_us;
+    int64_t proved_at; /* when the isolation was tried, in seconds; 0: not asked for */
 };
 
 struct toolcage_result {

@@ -5,6 +5,7 @@
  * or empty. */
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "base/jsontext.h"
 #include "call/result/result.h"
@@ -316,6 +317,16 @@ void tc_result_write_decision(struct tc_buf *buf, const struct tc_result_frame *
     add_text(buf, "grant", g->digest[0] ? g->digest : NULL);
 }
 
+static void add_proved(struct tc_buf *buf, int64_t at)
+{
+    char text[32] = "";
+    struct tm tm;
+    time_t time = (time_t)at;
+    if (gmtime_r(&time, &tm))
+        (void)strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
+    add_text(buf, "proved", text);
+}
+
 void tc_result_write_observed(struct tc_buf *buf, const struct tc_result_frame *frame,
                               const struct tc_outcome *o)
 {
@@ -327,6 +338,8 @@ void tc_result_write_observed(struct tc_buf *buf, const struct tc_result_frame *
     add_accesses(buf, frame, o);
     add_omitted(buf, frame, o);
     add_enforcement(buf, o);
+    if (frame->proved_at)
+        add_proved(buf, frame->proved_at);
 }
 
 char *tc_result_write_json(const struct tc_result_frame *frame,

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "cli/call/sibling.h"
 #include "cli/show/clean.h"
@@ -21,6 +22,7 @@
 #include "cli/show/json.h"
 #include "cli/show/opts.h"
 #include "cli/show/say.h"
+#include "proof/proof.h"
 
 enum {
     TC_EXIT_UNPROVEN = 1,
@@ -386,6 +388,18 @@ static void put_json(FILE *out, const struct proof *proof)
     (void)fputs("}\n", out);
 }
 
+/* For policies with `proved`. */
+static void record_proof(const struct proof *proof)
+{
+    const struct tc_proof record = {.at = (int64_t)time(NULL),
+                                    .attacks = (int)tc_attack_count,
+                                    .stopped = (int)proof->counts[STOPPED]};
+    if (tc_proof_record(proof->backend, proven(proof) ? &record : NULL) < 0)
+        tc_cli_say("the outcome cannot be stored, so calls of a policy with proved = true are "
+                   "refused: %s",
+                   strerror(errno));
+}
+
 static int print_proof(const struct tc_args *args, const struct proof *proof)
 {
     char *all = NULL;
@@ -459,7 +473,10 @@ static int try_all(const struct tc_args *args, struct proof *proof)
     }
     if (counts)
         (void)dprintf(STDERR_FILENO, "\r\033[K");
-    return interrupted ? TC_EXIT_SIGNAL + interrupted : print_proof(args, proof);
+    if (interrupted)
+        return TC_EXIT_SIGNAL + interrupted;
+    record_proof(proof);
+    return print_proof(args, proof);
 }
 
 static void close_proof(struct proof *proof)

@@ -120,6 +120,55 @@ def check_broken(place):
     check(SURE - own <= through, "every attack that gets through is reported", sorted(SURE - own - through))
 
 
+def prove_first(place, more=""):
+    policy = place.write("home/proved.toml", f'[tool.true]\ncommand = ["true"]\nproved = true\n{more}')
+    return place.run("call", "--policy", policy, "--json", "true")
+
+
+def check_unproved(place):
+    answer = prove_first(place)
+    check(
+        answer.code == 126
+        and "was not tried on this host" in answer.out
+        and "toolcage doctor --prove --backend process" in answer.out,
+        "a call that must be proved is refused without a proof",
+        answer,
+    )
+
+
+def check_proved(place):
+    record = place.home + "/.local/state/toolcage/proofs/process"
+    answer = prove_first(place)
+    check(
+        answer.code == 0 and json.loads(answer.out)["proved"].startswith("20"),
+        "a proved call runs and says when it was proved",
+        answer,
+    )
+    with open(record, encoding="utf-8") as file:
+        text = file.read()
+    boot = next(line for line in text.splitlines() if "boot_id" in line)
+    modules = next(line for line in text.splitlines() if "/lsm" in line)
+    first = text.splitlines()[0]
+    for was, now, what in (
+        (boot, boot.split("\t")[0] + "\t0", "boot_id has changed"),
+        (modules, modules.split("\t")[0] + "\tlandlock,gone", "/lsm has changed"),
+        ("kernel\t", "kernel\t1", "kernel has changed"),
+        (first, first.replace(first.split()[1], "0" * 32), "the version of toolcage has changed"),
+        (text[text.index(modules) :], "", "has changed"),
+        (text, "", "the version of toolcage"),
+    ):
+        place.write(record, text.replace(was, now))
+        answer = prove_first(place)
+        check(answer.code == 126 and what in answer.out, f"a call is refused where {what}", answer)
+    place.write(record, text)
+    os.chmod(record, 0o666)
+    check(prove_first(place).code == 126, "a record that others may write proves nothing")
+    os.chmod(record, 0o600)
+    check(prove_first(place).code == 0, "the unchanged record proves again")
+    answer = prove_first(place, 'backend = "not-a-security-boundary"\n')
+    check(answer.code == 126, "a backend that lets attacks through is refused", answer)
+
+
 def check_table(place):
     answer = place.run("doctor", "--prove", timeout=200)
     lines = answer.out.splitlines()
@@ -152,8 +201,10 @@ with Place() as here:
             "the default grant does not hold here: "
             + str((json.loads(fit.out)["default_grant"]["error"] or {}).get("message"))
         )
+    check_unproved(here)
     check_whole(here)
     check_broken(here)
+    check_proved(here)
     check_table(here)
     check_interrupted(here)
 finish()

@@ -264,7 +264,7 @@ static void every_field_is_lowered(void **state)
         "backend", "fallback", "layers", "warm", "tier", "approval", "stdin_bytes", "programs",
         "setup", "setup_ready",
         /* those of another backend: settings_go_with_their_backend() */
-        "settings", "module", "module_digest", "deterministic", "located",
+        "settings", "module", "module_digest", "deterministic", "proved", "located",
         /* where others are as they are here: of an argument, of a denied name, without a cwd,
          * without an image */
         "fs.bound", "fs.own", "caller_cwd", "system",
