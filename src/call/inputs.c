@@ -11,6 +11,14 @@
 
 enum { MOST = 1 << 30 };
 
+bool tc_call_is_replay(const struct toolcage_call *call)
+{
+    for (size_t i = 0; i < call->narrow_count; i++)
+        if (tc_streq(call->narrow[i].key, "replay"))
+            return true;
+    return false;
+}
+
 /* ---- what the call may see ---- */
 
 /* Could an entry below this directory be granted? */
@@ -29,20 +37,30 @@ static bool shows(void *context, const char *relative, bool directory)
     return path && (tc_grant_shows(grant, path) || (directory && leads_to_grant(grant, path)));
 }
 
-/* The host directory that is the workspace; NULL: nothing of it is granted. */
-static const char *workspace_of(const struct tc_grant *grant, char **ret_owned)
+/* The host directory that would be the workspace by this entry, owned; NULL: by none. */
+static char *workspace_by(const struct tc_fs_entry *e)
 {
-    size_t length = strlen(TC_WORKSPACE);
-    for (size_t i = 0; i < grant->fs_count; i++) {
+    const char *rest = e->path + strlen(TC_WORKSPACE);
+    return e->from && tc_endswith(e->from, rest) ? strndup(e->from, strlen(e->from) - strlen(rest))
+                                                 : NULL;
+}
+
+/* The host directory that is the workspace, owned; NULL: nothing of it is granted. `ret_mixed`: its
+ * parts come from several. */
+static char *workspace_of(const struct tc_grant *grant, bool *ret_mixed)
+{
+    char *workspace = NULL;
+    *ret_mixed = false;
+    for (size_t i = 0; i < grant->fs_count && !*ret_mixed; i++) {
         const struct tc_fs_entry *e = &grant->fs[i];
-        const char *rest = e->path + length;
-        if (e->access == TC_ACCESS_DENY || !e->from || !tc_path_within(TC_WORKSPACE, e->path) ||
-            !tc_endswith(e->from, rest))
+        if (e->access == TC_ACCESS_DENY || !tc_path_within(TC_WORKSPACE, e->path))
             continue;
-        *ret_owned = strndup(e->from, strlen(e->from) - strlen(rest));
-        return *ret_owned;
+        _autofree_ char *other = workspace_by(e);
+        *ret_mixed = !other || (workspace && strcmp(workspace, other) != 0);
+        if (!workspace)
+            workspace = TAKE(other);
     }
-    return NULL;
+    return workspace;
 }
 
 /* ---- what cannot be replayed ---- */
@@ -72,8 +90,9 @@ static const char *describe_store(void)
 static const char *keep(const struct toolcage_call *call, int64_t most, struct tc_inputs *store,
                         char ret_input[TC_DIGEST_SIZE], struct tc_inputs_tree *tree)
 {
-    _autofree_ char *workspace = NULL;
-    const char *why = obstacle(call);
+    bool mixed;
+    _autofree_ char *workspace = workspace_of(&call->grant, &mixed);
+    const char *why = mixed ? "parts of its workspace are from elsewhere" : obstacle(call);
     if (why)
         return why;
     if (tc_inputs_open(most ? most : MOST, store) < 0)
@@ -82,7 +101,7 @@ static const char *keep(const struct toolcage_call *call, int64_t most, struct t
     if (input->bytes && tc_inputs_put(store, input->bytes, input->length, ret_input) < 0)
         return errno == EDQUOT ? "the store of inputs is full (toolcage audit prune)"
                                : describe_store();
-    if (!workspace_of(&call->grant, &workspace))
+    if (!workspace)
         return NULL;
     return tc_inputs_keep(store, workspace, tree) < 0 ? tree->why : NULL;
 }
@@ -91,9 +110,8 @@ void tc_call_keep_inputs(struct toolcage_call *call, int64_t most, struct tc_inp
                          struct tc_buf *out)
 {
     struct tc_inputs_tree tree = {.shows = shows, .context = &call->grant};
-    for (size_t i = 0; i < call->narrow_count; i++)
-        if (tc_streq(call->narrow[i].key, "replay"))
-            return;
+    if (tc_call_is_replay(call))
+        return;
     char input[TC_DIGEST_SIZE] = "";
     const char *why = keep(call, most, store, input, &tree);
     tc_json_key(out, "inputs");

@@ -8,6 +8,8 @@
 #include "call/call.h"
 #include "inputs/store.h"
 
+/* Does the call repeat a recorded one? */
+bool tc_call_is_replay(const struct toolcage_call *call);
 /* Stores the call's input and what it may see of its workspace, and writes the member "inputs": the
  * digest of the workspace, or why it is not stored. `store` is opened: keep it open until the
  * record is in the log, so that no sweep removes what the record names. */

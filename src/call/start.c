@@ -12,6 +12,7 @@
 #include "base/path.h"
 #include "call/call.h"
 #include "call/host/programs.h"
+#include "call/inputs.h"
 #include "call/packaged.h"
 #include "call/plan_cache.h"
 #include "call/route.h"
@@ -290,6 +291,12 @@ static int route(struct start *s, struct toolcage_error **err)
     if (r < 0)
         return r;
     r = tc_route(call->policy, &call->grant, chose_backend(call), wanted(call), &s->planner, err);
+    if (r == 0 && s->planner->flags & TC_BACKEND_NO_BOUNDARY && tc_call_is_replay(call))
+        return tc_fail(err,
+                       TC_WHY(TOOLCAGE_EUNENFORCEABLE, "route", call->grant.backend,
+                              "replay the call under a policy with another backend"),
+                       "backend %s isolates nothing, so a replay could change the host",
+                       call->grant.backend);
     return prefer_absence(call, r, err);
 }
 

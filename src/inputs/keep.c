@@ -6,9 +6,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,7 +21,9 @@
 #include "linux/walk.h"
 #include "state/store.h"
 
-enum { ENTRIES_MAX = 50000, BYTES_MAX = 256 << 20, TIME_US = 10000000 };
+enum { ENTRIES_MAX = 50000, BYTES_MAX = 256 << 20, TIME_US = 2000000 };
+/* The walk keeps a directory of the host's open for each level, and uses the host's stack. */
+enum { DEEPEST = 64 };
 /* A file that was changed so recently can change again within the same tick of the clock. */
 enum { SETTLED_NS = 1000000000 };
 
@@ -40,6 +44,10 @@ struct keeping {
     struct tc_strv *open; /* texts of the entries of each open directory, by depth */
 };
 
+static const char too_slow[] = "reading the workspace takes more than 2 seconds";
+static const char too_large[] = "the workspace has more than 256 MiB";
+static const char too_many[] = "the workspace has more than 50000 entries";
+
 static int fail(struct keeping *k, const char *why)
 {
     tc_strcopy(k->tree->why, sizeof(k->tree->why), why);
@@ -54,13 +62,17 @@ static int fail_at(struct keeping *k, const char *name, const char *why)
 
 static int fail_errno(struct keeping *k, const char *name)
 {
-    return errno == EDQUOT  ? fail(k, "the store of inputs is full (toolcage audit prune)")
-           : errno == EFBIG ? fail_at(k, name, "it was growing")
-                            : fail_at(k, name, strerror(errno));
+    switch (errno) {
+    case EDQUOT:
+        return fail(k, "the store of inputs is full (toolcage audit prune)");
+    case ETIMEDOUT:
+        return fail(k, too_slow);
+    case EFBIG:
+        return fail_at(k, name, "it was growing, or is longer than this process may write");
+    default:
+        return fail_at(k, name, strerror(errno));
+    }
 }
-
-static const char too_large[] = "the workspace has more than 256 MiB";
-static const char too_many[] = "the workspace has more than 50000 entries";
 
 static int64_t ns_of(struct statx_timestamp t)
 {
@@ -104,6 +116,13 @@ static void write_index(struct keeping *k, const char *path)
         return;
     qsort(k->now, k->now_count, sizeof(*k->now), compare_known);
     (void)tc_store_write(k->store->dir, name, k->now ? (void *)k->now : "", size, 0600);
+}
+
+/* There a file that is mapped into memory changes without a new time. */
+static bool is_in_memory(int dir)
+{
+    struct statfs fs;
+    return fstatfs(dir, &fs) < 0 || fs.f_type == TMPFS_MAGIC;
 }
 
 static void remove_index(const struct keeping *k, const char *path)
@@ -210,6 +229,12 @@ static int visit(void *context, const struct tc_walk_entry *e)
     bool directory = S_ISDIR(e->st->stx_mode);
     if (!k->tree->shows(k->tree->context, e->relative, directory))
         return 1;
+    if (e->depth >= DEEPEST)
+        return fail_at(k, e->relative, "it is too deep");
+    if (e->st->stx_uid != geteuid()) /* the tool sees another owner, and may not read it */
+        return fail_at(k, e->relative, "it belongs to another user");
+    if (tc_now_us() > k->store->deadline_us)
+        return fail(k, too_slow);
     if (directory)
         return 0;
     return S_ISREG(e->st->stx_mode)   ? keep_file(k, e)
@@ -224,6 +249,8 @@ static int count_entry(void *context, const struct tc_walk_entry *e)
     struct keeping *k = context;
     if (!k->tree->shows(k->tree->context, e->relative, S_ISDIR(e->st->stx_mode)))
         return 1;
+    if (e->depth >= DEEPEST)
+        return 1;
     k->tree->bytes += S_ISREG(e->st->stx_mode) ? (int64_t)e->st->stx_size : 0;
     return k->tree->bytes > BYTES_MAX ? fail(k, too_large) : 0;
 }
@@ -234,7 +261,7 @@ static int check_size(struct keeping *k, int dir)
     struct tc_walk walk = {.visit = count_entry,
                            .userdata = k,
                            .entries_max = ENTRIES_MAX,
-                           .deadline_us = tc_now_us() + TIME_US};
+                           .deadline_us = k->store->deadline_us};
     int r = k->before ? 0 : tc_walk(&walk, dir);
     k->tree->bytes = 0;
     if (r == 0 && !k->before && walk.skipped && walk.seen >= ENTRIES_MAX)
@@ -297,7 +324,7 @@ static int walk(struct keeping *k, int dir)
                            .leave = leave,
                            .userdata = k,
                            .entries_max = ENTRIES_MAX,
-                           .deadline_us = tc_now_us() + TIME_US};
+                           .deadline_us = k->store->deadline_us};
     if (tc_walk(&walk, dir) < 0)
         return k->tree->why[0] ? -1 : fail_errno(k, "the workspace");
     if (walk.skipped && walk.seen >= ENTRIES_MAX)
@@ -315,20 +342,23 @@ int tc_inputs_keep(struct tc_inputs *s, const char *path, struct tc_inputs_tree 
         .store = s, .tree = tree, .start_ns = now.tv_sec * INT64_C(1000000000) + now.tv_nsec};
     _autofd_ int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     tree->why[0] = '\0';
-    k.open = calloc(TC_WALK_DEEPEST + 2, sizeof(*k.open));
+    s->deadline_us = tc_now_us() + TIME_US;
+    k.open = calloc(DEEPEST + 2, sizeof(*k.open));
     if (dir < 0 || !k.open) {
         free(k.open);
         return fail_errno(&k, "the workspace");
     }
-    read_index(&k, path);
+    if (!is_in_memory(dir))
+        read_index(&k, path);
     int r = check_size(&k, dir);
     if (r == 0)
         r = walk(&k, dir);
-    if (r == 0)
+    if (r == 0 || strcmp(tree->why, too_slow) == 0) /* the next call continues */
         write_index(&k, path);
     else
         remove_index(&k, path);
-    for (size_t i = 0; i < TC_WALK_DEEPEST + 2; i++)
+    s->deadline_us = 0;
+    for (size_t i = 0; i < DEEPEST + 2; i++)
         tc_strv_done(&k.open[i]);
     free(k.open);
     free(k.before);

@@ -27,7 +27,8 @@ struct tc_unpacked {
     int parent, own;
 };
 /* Makes the directory, empty if `digest` is NULL, and removes those that killed programs have left.
- * 0, or -1 with errno; call tc_unpacked_done() in both cases. */
+ * 0, or -1 with errno; ENOENT: an object is not there, EBADMSG: it was changed, ENOTDIR: there is
+ * no place, as the cache cannot be used. Call tc_unpacked_done() in both cases. */
 int tc_stored_unpack(int store, const char *digest, struct tc_unpacked *ret);
 /* Removes it. */
 void tc_unpacked_done(struct tc_unpacked *unpacked);

@@ -20,6 +20,7 @@
 #include "state/places.h"
 #include "state/store.h"
 
+enum { BLOCK = 4096, AT_ONCE = 64 * BLOCK };
 enum { LOCK_US = 2000000, CHUNK = 64 << 10, NAME_SIZE = 2 + 1 + 62 + 1, HEX = 64 };
 
 /* Its text is the number of bytes of all objects. */
@@ -56,7 +57,7 @@ int tc_inputs_open(int64_t most, struct tc_inputs *ret)
     int dir = open_store(true, LOCK_SH);
     if (dir < 0)
         return -1;
-    *ret = (struct tc_inputs){.dir = dir, .room = most - read_total(dir), .largest = INT64_MAX};
+    *ret = (struct tc_inputs){.dir = dir, .most = most, .largest = INT64_MAX};
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < INT64_MAX)
         ret->largest = (int64_t)limit.rlim_cur; /* a longer file would end the host by a signal */
     return 0;
@@ -75,22 +76,50 @@ void tc_stored_close(int store)
     (void)close(store);
 }
 
-static void add_total(const struct tc_inputs *s)
+/* Changes the total, which no other program does meanwhile; with `most`, only up to that. */
+static int add_total(int dir, int64_t bytes, int64_t most)
 {
-    _autofd_ int fd = openat(s->dir, total_name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    _autofd_ int fd = openat(dir, total_name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     char text[24];
     if (fd < 0 || tc_store_wait(fd, LOCK_EX, LOCK_US) < 0)
-        return;
-    int length = snprintf(text, sizeof(text), "%" PRId64 "\n", read_total(s->dir) + s->added);
-    (void)!pwrite(fd, text, (size_t)length, 0);
+        return -1;
+    int64_t total = read_total(dir) + bytes;
+    errno = EDQUOT;
+    if (most && total > most)
+        return -1;
+    int length = snprintf(text, sizeof(text), "%-20" PRId64 "\n", total < 0 ? 0 : total);
+    return pwrite(fd, text, (size_t)length, 0) == length ? 0 : -1;
+}
+
+/* An object uses whole blocks of the disk. */
+static int64_t on_disk(int64_t size)
+{
+    return (size + BLOCK) / BLOCK * BLOCK;
+}
+
+/* Room for an object, reserved for several at once. What a killed program had reserved counts until
+ * the next sweep. */
+static int reserve(struct tc_inputs *s, int64_t size)
+{
+    int64_t need = s->added + on_disk(size) - s->reserved;
+    int64_t more = need > AT_ONCE ? need : AT_ONCE;
+    if (need <= 0)
+        return 0;
+    if (add_total(s->dir, more, s->most) < 0) {
+        more = need;
+        if (errno != EDQUOT || add_total(s->dir, more, s->most) < 0)
+            return -1;
+    }
+    s->reserved += more;
+    return 0;
 }
 
 void tc_inputs_close(struct tc_inputs *s)
 {
     if (s->dir < 0)
         return;
-    if (s->added)
-        add_total(s);
+    if (s->reserved > s->added)
+        (void)add_total(s->dir, s->added - s->reserved, 0);
     tc_stored_close(TAKE_FD(s->dir));
 }
 
@@ -146,11 +175,14 @@ static int begin(const struct tc_inputs *s, struct fresh *ret)
     return ret->fd < 0 ? -1 : 0;
 }
 
-static int add(const struct tc_inputs *s, struct fresh *f, const void *bytes, size_t length)
+static int add(struct tc_inputs *s, struct fresh *f, const void *bytes, size_t length)
 {
     f->size += (int64_t)length;
-    errno = EDQUOT;
-    if (f->size > s->room - s->added || f->size > s->largest)
+    errno = EFBIG;
+    if (f->size > s->largest || reserve(s, f->size) < 0)
+        return -1;
+    errno = ETIMEDOUT;
+    if (s->deadline_us && tc_now_us() > s->deadline_us)
         return -1;
     SHA256Update(&f->hash, bytes, length);
     return tc_write_all(f->fd, bytes, length);
@@ -182,7 +214,7 @@ static int end(struct tc_inputs *s, struct fresh *f, bool failed, char digest[TC
         (void)unlinkat(s->dir, f->id, 0);
     if (f->fd >= 0)
         (void)close(f->fd);
-    s->added += failed || known ? 0 : f->size;
+    s->added += failed || known ? 0 : on_disk(f->size);
     errno = saved;
     return failed ? -1 : 0;
 }
@@ -237,12 +269,17 @@ char *tc_stored_bytes(int store, const char *digest, size_t *ret_length)
     return NULL;
 }
 
-static int check(SHA2_CTX *hash, const char *digest)
+/* Removes an object that was changed, so that it can be stored again. */
+static int check(int dir, SHA2_CTX *hash, const char *digest)
 {
-    char found[TC_DIGEST_SIZE];
+    char found[TC_DIGEST_SIZE], name[NAME_SIZE];
     tc_digest_finish(hash, found);
+    if (strcmp(found, digest) == 0)
+        return 0;
+    if (name_object(digest, name))
+        (void)unlinkat(dir, name, 0);
     errno = EBADMSG;
-    return strcmp(found, digest) == 0 ? 0 : -1;
+    return -1;
 }
 
 int tc_inputs_get(int dir, const char *digest, struct tc_buf *into)
@@ -254,7 +291,7 @@ int tc_inputs_get(int dir, const char *digest, struct tc_buf *into)
         return -1;
     SHA256Init(&hash);
     SHA256Update(&hash, (const uint8_t *)into->data + before, into->len - before);
-    return check(&hash, digest);
+    return check(dir, &hash, digest);
 }
 
 int tc_inputs_get_file(int dir, const char *digest, int to)
@@ -269,5 +306,5 @@ int tc_inputs_get_file(int dir, const char *digest, int to)
         if (tc_write_all(to, chunk, (size_t)n) < 0)
             return -1;
     }
-    return fd < 0 || !chunk || n < 0 ? -1 : check(&hash, digest);
+    return fd < 0 || !chunk || n < 0 ? -1 : check(dir, &hash, digest);
 }

@@ -17,8 +17,10 @@
 /* An open store. Zero-initialise with dir = -1. */
 struct tc_inputs {
     int dir;
-    int64_t room, added; /* bytes that may still be added, and that were added */
-    int64_t largest;     /* bytes of a file that this process may write */
+    int64_t most;            /* bytes on the disk that all objects together may have */
+    int64_t reserved, added; /* bytes: counted in the store's total, and used of these */
+    int64_t deadline_us;     /* of storing a file; monotonic, 0: none */
+    int64_t largest;         /* bytes of a file that this process may write */
 };
 
 /* Opens the store of this user to add objects, created if it is missing, and locks it. `most`:
@@ -30,7 +32,7 @@ void tc_inputs_close(struct tc_inputs *s);
 #define _autoinputs_ _auto_(tc_inputs_close)
 
 /* Stores bytes, or a file up to its end. 0 with the digest, or -1 with errno; EDQUOT: the store is
- * full; EFBIG: the file has more than `most` bytes. */
+ * full; EFBIG: the file has more than `most` bytes; ETIMEDOUT: the deadline has passed. */
 int tc_inputs_put(struct tc_inputs *s, const void *bytes, size_t length,
                   char digest[TC_DIGEST_SIZE]);
 int tc_inputs_put_file(struct tc_inputs *s, int fd, int64_t most, char digest[TC_DIGEST_SIZE]);

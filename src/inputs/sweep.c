@@ -20,7 +20,7 @@
 #include "linux/walk.h"
 #include "state/store.h"
 
-enum { HEX = 64 };
+enum { HEX = 64, BLOCK = 4096 };
 
 struct sweep {
     int store;
@@ -121,7 +121,7 @@ static void sweep_object(struct sweep *s, int dir, const char *parent, const cha
     if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
         return;
     bool gone = !has(&s->named, hex) && unlinkat(dir, name, 0) == 0;
-    *(gone ? &s->removed : &s->left) += st.st_size;
+    *(gone ? &s->removed : &s->left) += (st.st_size + BLOCK) / BLOCK * BLOCK;
 }
 
 static void sweep_parent(struct sweep *s, const char *parent)

@@ -34,8 +34,10 @@ int tc_stored_unpack(int store, const char *digest, struct tc_unpacked *ret)
     _autofree_ char *place = NULL;
     *ret = (struct tc_unpacked){.parent = -1, .own = -1};
     ret->parent = open_place(&place);
-    if (ret->parent < 0)
+    if (ret->parent < 0) {
+        errno = ENOTDIR;
         return -1;
+    }
     (void)tc_store_sweep(ret->parent, tc_store_is_begun);
     ret->own = tc_store_begin(ret->parent, &ret->name);
     _autofree_ char *own = ret->own < 0 ? NULL : tc_path_join(place, ret->name);

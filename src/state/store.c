@@ -164,6 +164,9 @@ static int open_to_empty(int dirfd, const char *name)
     const int flags = O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
     char path[64];
     int fd = openat(dirfd, name, O_RDONLY | flags);
+    struct stat st;
+    if (fd >= 0 && fstat(fd, &st) == 0 && (st.st_mode & 0300) != 0300)
+        (void)fchmod(fd, 0700);
     if (fd >= 0 || errno != EACCES)
         return fd;
     _autofd_ int closed = openat(dirfd, name, O_PATH | flags);

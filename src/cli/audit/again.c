@@ -75,13 +75,22 @@ int tc_past_again(struct toolcage_engine *engine, struct toolcage_policy *policy
     return rc ? rc : set_up(*ret, past->decision, workspace, err);
 }
 
+static bool is_list_of_texts(struct tc_slice list)
+{
+    struct tc_scan_each each = tc_scan_walk(list);
+    while (tc_scan_is_array(list) && tc_scan_next(&each))
+        if (!tc_scan_is_string(each.value))
+            return false;
+    return tc_scan_is_array(list);
+}
+
+/* What is too long is recorded as {"bytes":…,"digest":"sha256:…"}. */
 bool tc_past_known(const struct tc_past_call *past)
 {
-    struct tc_slice decision = past->decision;
-    struct tc_slice arguments = tc_json_get(decision, "arguments");
-    struct tc_slice command = tc_json_get(decision, "command");
+    struct tc_slice arguments = tc_json_get(past->decision, "arguments");
     _autofree_ char *said = tc_json_text(tc_json_get(arguments, "digest"));
     bool digest =
         said && !strncmp(said, "sha256:", strlen("sha256:")) && tc_json_get(arguments, "bytes").at;
-    return tc_scan_is_array(command) && !digest;
+    return is_list_of_texts(tc_json_get(past->decision, "command")) &&
+           is_list_of_texts(tc_json_get(past->decision, "options")) && !digest;
 }

@@ -80,12 +80,14 @@ void tc_replay_free(struct tc_replay *replay);
 
 /* ---- prune.c ---- */
 
-/* Locks what is kept for replays; NULL with errno; ENOENT: nothing was ever kept. */
+/* Locks what is kept for replays. What records from after this time (borrowed) name will stay. NULL
+ * with errno; ENOENT: nothing was ever kept. */
 struct tc_prune;
-struct tc_prune *tc_prune_new(void);
-/* Takes a call whose inputs stay, with a struct tc_prune as context. False: out of memory. */
-bool tc_prune_take(void *prune, const struct tc_past_call *call);
-/* Removes all others. 0 with the bytes, or -1 with errno. */
+struct tc_prune *tc_prune_new(const char *since);
+/* Takes each record of the log, with a struct tc_prune as context: for tc_audit_read(). */
+bool tc_prune_take(void *prune, const char *record, size_t length);
+/* Removes all else. 0 with the bytes, or -1 with errno; EBADMSG: a record cannot be read, so
+ * nothing is removed. */
 int tc_prune_run(struct tc_prune *prune, int64_t *ret_removed, int64_t *ret_left);
 void tc_prune_free(struct tc_prune *prune);
 

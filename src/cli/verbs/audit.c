@@ -499,19 +499,22 @@ static int prune(struct audit *a)
     if (!a->filter.until || a->filter.since || tc_args_has(a->args, "directory"))
         return tc_failure_set(a->failure, TOOLCAGE_EUSAGE, "toolcage audit prune --until 30d",
                               "audit prune takes --until TIME alone");
-    struct tc_prune *prune = tc_prune_new();
+    struct tc_audit_cursor cursor = {.dir = a->dir};
+    struct tc_prune *prune = tc_prune_new(a->filter.until);
     if (!prune && errno == ENOENT)
         return print_pruned(a, 0, 0);
     if (!prune)
         return tc_failure_set(a->failure, TOOLCAGE_ESYSTEM,
                               "try again when no call runs; the directory must belong to you alone",
                               "cannot lock what is kept for replays: %s", strerror(errno));
-    a->filter.since = a->filter.until; /* the inputs of newer calls stay */
-    a->filter.until = NULL;
-    int rc = read_calls(a, tc_prune_take, prune);
+    int rc = tc_audit_read(&cursor, tc_prune_take, prune) < 0 ? fail_read(a) : 0;
+    tc_audit_cursor_done(&cursor);
     if (!rc && tc_prune_run(prune, &removed, &left) < 0)
-        rc = tc_failure_set(a->failure, TOOLCAGE_ESYSTEM, "see who owns its files",
-                            "not all could be removed: %s", strerror(errno));
+        rc = errno == EBADMSG
+                 ? tc_failure_set(a->failure, TOOLCAGE_ESYSTEM, "toolcage audit verify",
+                                  "nothing was removed: a record of the log cannot be read")
+                 : tc_failure_set(a->failure, TOOLCAGE_ESYSTEM, "see who owns its files",
+                                  "not all could be removed: %s", strerror(errno));
     tc_prune_free(prune);
     return rc ? rc : print_pruned(a, removed, left);
 }

@@ -36,6 +36,8 @@ static void compare_files(struct tc_differences *changes, const struct tc_audit_
                            (intmax_t)(to->keep >> 20));
     else if (to->keep != from->keep)
         tc_differences_add(changes, TC_DIFFERENCE_LESS, "keeps more of the log");
+    if (to->record && from->record && to->keep_inputs != from->keep_inputs)
+        tc_differences_add(changes, TC_DIFFERENCE_MORE, "keeps another amount of inputs of calls");
     if (to->record != from->record)
         tc_differences_add(changes, TC_DIFFERENCE_MORE, "%s",
                            to->record ? "keeps copies of workspaces, input and output of calls"

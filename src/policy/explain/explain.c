@@ -400,6 +400,8 @@ static void add_audit(struct tc_buf *out, const struct toolcage_policy *policy)
     tc_json_optional(out, "anchor", rules->anchor);
     if (rules->keep)
         tc_json_number(out, "keep", rules->keep);
+    if (rules->record && rules->keep_inputs)
+        tc_json_number(out, "keep_inputs", rules->keep_inputs);
     if (!policy->ceiling)
         tc_line_json(out, policy, "line", rules->line);
     tc_buf_addc(out, '}');

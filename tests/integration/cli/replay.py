@@ -281,6 +281,143 @@ def hidden_files_are_not_stored():
         )
 
 
+def verdicts_of(place, policy, script, again=None):
+    """The verdicts and first notes of one call under a policy, replayed under the same or another one."""
+    place.run("call", "--policy", policy, "sh", json.dumps({"script": script}))
+    _, calls, _, answer = replay(place, "--last", "1", policy=again or policy)
+    return calls[0]["verdict"], (calls[0]["notes"] or [""])[0], answer
+
+
+def paths_from_elsewhere_are_not_stored():
+    with arrange() as place:
+        place.write("home/other/a/f", "XA\n")
+        place.write("home/other/b/f", "hidden-XB\n")
+        place.write("home/project/b/f", "WB\n")
+        base = POLICY.format(audit="", access="writable", more="")
+        elsewhere = f'{{{{ path = "/workspace/a", from = "{place.home}/other/a" }}}}'.replace(
+            "{{", "{"
+        ).replace("}}", "}")
+        whole = elsewhere.replace("/workspace/a", "/workspace").replace("/other/a", "/other")
+        mixed = place.write(
+            "home/mixed.toml", base.replace('["/workspace"]', f'[{elsewhere}, "/workspace/b"]', 1)
+        )
+        moved = place.write("home/moved.toml", base.replace('["/workspace"]', f"[{whole}]", 1))
+        verdict, note, answer = verdicts_of(place, mixed, "cat a/f b/f")
+        check(
+            verdict == "left out" and "from elsewhere" in note,
+            "a workspace of parts from elsewhere is left out",
+            answer,
+        )
+        content = b"".join(open(path, "rb").read() for path in stored(place))
+        check(b"hidden-XB" not in content, "nothing beside the granted parts is stored", content)
+        verdict, note, answer = verdicts_of(place, moved, "cat a/f")
+        check(
+            verdict == "left out" and "from elsewhere" in note,
+            "a replay does not use another workspace than its copy",
+            answer,
+        )
+
+
+def replay_needs_isolation():
+    with arrange() as place:
+        bare = write_policy(place, "bare.toml", more='backend = "not-a-security-boundary"')
+        verdict, note, answer = verdicts_of(place, bare, "echo pid >> log; cat a.txt")
+        with open(place.project + "/log") as file:
+            text = file.read()
+        check(
+            verdict == "denied" and "isolates nothing" in note and text == "pid\n",
+            "a replay does not run without isolation",
+            answer,
+        )
+
+
+def replay_is_not_approved_by_itself():
+    with arrange() as place:
+        place.write("home/key", "key-material\n")
+        asks = write_policy(place, "asks.toml", more='tier = "HumanApprove"')
+        call(place, "cat a.txt")
+        # a forged log in which a person approved the call
+        log = glob.glob(place.home + "/.local/state/toolcage/audit/*.jsonl")[0]
+        with open(log, encoding="utf-8") as file:
+            text = file.read()
+        copy = place.write(
+            "home/copy/" + os.path.basename(log),
+            text.replace('"inputs":', '"approval":"sha256:%s","inputs":' % ("0" * 64)),
+        )
+        _, calls, _, answer = replay(place, "--last", "1", "--directory", os.path.dirname(copy), policy=asks)
+        check(
+            calls[0]["verdict"] == "left out" and "a person approved it" in calls[0]["notes"][0],
+            "a replay approves nothing, whatever the log says",
+            answer,
+        )
+
+
+def lost_narrowing_is_left_out():
+    with arrange() as place:
+        names = [f"LONG_NAME_{'X' * 200}_{i}" for i in range(320)]
+        policy = write_policy(place, "many.toml", more="env.pass = " + json.dumps(names))
+        args = [word for name in names for word in ("-e", name + "=1")]
+        args += ["--read", "/workspace/src", "sh", '{"script": "cat a.txt"}']
+        narrow = place.run("call", "--policy", policy, *args)
+        _, calls, _, answer = replay(place, "--last", "1", policy=policy)
+        check(
+            calls and calls[0]["verdict"] == "left out" and "only digests" in calls[0]["notes"][0],
+            "a call whose options are not in the log is not replayed without them",
+            f"{narrow} {answer}"[:1500],
+        )
+
+
+def equal_looking_changes_differ():
+    """Which of the two is made depends on the time: of many calls, some are replayed as the other one."""
+    with arrange() as place:
+        script = "case $(date +%N) in *[02468]) mkdir x;; *) mkfifo -m 755 x;; esac"
+        seen = {verdicts_of(place, place.policy, script)[0] for _ in range(24)}
+        check(seen == {"same", "differs"}, "a change of another type differs", seen)
+
+
+def cut_output_is_left_out():
+    with arrange(more='output = "4KiB"') as place:
+        verdict, note, answer = verdicts_of(
+            place, place.policy, "head -c 9000 /dev/zero | tr '\\0' a; date +%N; head -c 9000 /dev/zero"
+        )
+        check(verdict == "left out" and "more output" in note, "output that was cut is not compared", answer)
+        many = "i=0; while [ $i -lt 1500 ]; do : > file-with-a-long-name-$i; i=$((i + 1)); done"
+        verdict, note, answer = verdicts_of(place, place.policy, many)
+        check(verdict == "left out" and "more files" in note, "a cut list of changes is not compared", answer)
+
+
+def changes_in_place_are_compared():
+    with arrange(more='workspace.mode = "bind"') as place:
+        verdict, _, answer = verdicts_of(place, place.policy, "echo new > new; echo x >> a.txt")
+        check(verdict == "same", "changes in place are compared with those of a copy", answer)
+
+
+def damaged_log_is_not_pruned():
+    with arrange() as place:
+        call(place, "cat a.txt")
+        call(place, "cat src/b.txt")
+        count = len(stored(place))
+        log = glob.glob(place.home + "/.local/state/toolcage/audit/*.jsonl")[0]
+        with open(log, encoding="utf-8") as file:
+            text = file.read()
+        place.write(log, text.replace('"kind":"run"', '"kind";"run"', 1), mode=0o600)
+        answer = place.run("audit", "prune", "--until", "2020-01-01")
+        check(
+            answer.code == 125 and "nothing was removed" in answer.err and len(stored(place)) == count,
+            "nothing is pruned by a damaged log",
+            answer,
+        )
+
+
+def missing_cache_directory_is_named():
+    with arrange() as place:
+        call(place, "cat a.txt")
+        place.write("home/a-file", "")
+        environ = {"XDG_CACHE_HOME": place.home + "/a-file"}
+        answer = place.run("audit", "replay", "--last", "1", env=environ)
+        check("XDG_CACHE_HOME" in answer.out, "a cache that cannot be used is named", answer)
+
+
 def calls_that_cannot_be_replayed_say_why():
     with arrange() as place:
         place.run("exec", "--tool", "shell", "cat", stdin=b"piped")
@@ -440,6 +577,15 @@ stricter_policy_is_found()
 network_is_not_reached()
 other_writable_paths_are_not_written()
 hidden_files_are_not_stored()
+paths_from_elsewhere_are_not_stored()
+replay_needs_isolation()
+replay_is_not_approved_by_itself()
+lost_narrowing_is_left_out()
+equal_looking_changes_differ()
+cut_output_is_left_out()
+changes_in_place_are_compared()
+damaged_log_is_not_pruned()
+missing_cache_directory_is_named()
 calls_that_cannot_be_replayed_say_why()
 full_store_stops_no_call()
 store_that_others_may_write_is_not_used()

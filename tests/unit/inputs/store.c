@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -171,7 +172,11 @@ static void restored_tree_is_removed_when_done(void **state)
 {
     struct tc_unpacked copy = {.parent = -1, .own = -1};
     (void)state;
-    put("a", "one\n", 0444);
+    char closed[128];
+    make("closed");
+    put("closed/a", "one\n", 0444);
+    (void)snprintf(closed, sizeof(closed), "%s/closed", tree);
+    assert_int_equal(chmod(closed, 0555), 0);
     struct tc_inputs_tree kept = keep(NULL);
     _autofree_ char *path = strdup(restored(&copy, kept.digest));
     assert_int_equal(access(path, F_OK), 0);
@@ -256,15 +261,28 @@ static void pipe_does_not_block(void **state)
     assert_int_equal(kept.entries, 1);
 }
 
+static int find_unreadable(void)
+{
+    enum { SOMEONE = 65533 };
+    char path[128];
+    (void)snprintf(path, sizeof(path), "%s/a", tree);
+    if (geteuid() == 0 && (chown(place, SOMEONE, SOMEONE) || chown(tree, SOMEONE, SOMEONE) ||
+                           chown(path, SOMEONE, SOMEONE) || setuid(SOMEONE)))
+        return 2;
+    struct tc_inputs_tree kept = keep(NULL);
+    return kept.digest[0] || strcmp(kept.why, "a: Permission denied") != 0;
+}
+
 static void unreadable_entry_is_named(void **state)
 {
+    int status = -1;
     (void)state;
-    if (geteuid() == 0)
-        skip();
     put("a", "one", 0000);
-    struct tc_inputs_tree kept = keep(NULL);
-    assert_string_equal(kept.digest, "");
-    assert_string_equal(kept.why, "a: Permission denied");
+    pid_t child = fork();
+    if (child == 0)
+        _exit(find_unreadable());
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
 }
 
 static void large_tree_is_not_stored(void **state)
@@ -292,6 +310,60 @@ static void full_store_takes_nothing(void **state)
     tc_inputs_close(&store);
     assert_non_null(strstr(kept.why, "is full"));
     assert_int_equal(count_objects(), 0);
+}
+
+/* Each of them alone fits. */
+static void programs_at_once_do_not_fill_more(void **state)
+{
+    enum { WRITERS = 6, MOST_BYTES = 1 << 20 };
+    static char bytes[MOST_BYTES / 2];
+    pid_t children[WRITERS];
+    int taken = 0;
+    (void)state;
+    for (int i = 0; i < WRITERS; i++)
+        if ((children[i] = fork()) == 0) {
+            struct tc_inputs store = {.dir = -1};
+            char digest[TC_DIGEST_SIZE];
+            bytes[0] = (char)('a' + i);
+            bool fine = tc_inputs_open(MOST_BYTES, &store) == 0 &&
+                        tc_inputs_put(&store, bytes, sizeof(bytes), digest) == 0;
+            tc_inputs_close(&store);
+            _exit(fine ? 0 : 1);
+        }
+    for (int i = 0; i < WRITERS; i++) {
+        int status = -1;
+        assert_int_equal(waitpid(children[i], &status, 0), children[i]);
+        taken += status == 0;
+    }
+    assert_true(taken >= 1 && taken <= 2);
+    assert_int_equal(count_objects(), taken);
+}
+
+static void tree_that_is_too_deep_is_not_stored(void **state)
+{
+    char path[PATH_MAX];
+    int length = snprintf(path, sizeof(path), "%s", tree);
+    (void)state;
+    for (int i = 0; i < 80; i++) {
+        length += snprintf(path + length, sizeof(path) - (size_t)length, "/d");
+        assert_int_equal(mkdir(path, 0755), 0);
+    }
+    struct tc_inputs_tree kept = keep(NULL);
+    assert_string_equal(kept.digest, "");
+    assert_non_null(strstr(kept.why, "too deep"));
+}
+
+static void file_of_another_user_is_not_stored(void **state)
+{
+    char path[128];
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    put("a", "one", 0600);
+    (void)snprintf(path, sizeof(path), "%s/a", tree);
+    assert_int_equal(chown(path, 1, 1), 0);
+    struct tc_inputs_tree kept = keep(NULL);
+    assert_string_equal(kept.why, "a: it belongs to another user");
 }
 
 static void file_limit_is_no_signal(void **state)
@@ -326,6 +398,9 @@ static void changed_object_is_not_restored(void **state)
     put_object(digest, "two");
     assert_null(restored(&copy, kept.digest));
     assert_int_equal(errno, EBADMSG);
+    tc_unpacked_done(&copy);
+    (void)keep(NULL); /* stores it again */
+    assert_non_null(restored(&copy, kept.digest));
     tc_unpacked_done(&copy);
 }
 
@@ -439,7 +514,7 @@ static void sweep_gives_room(void **state)
     int64_t removed = 0, left = 0;
     (void)state;
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(tc_inputs_open(10, &store), 0);
+        assert_int_equal(tc_inputs_open(6000, &store), 0);
         assert_int_equal(tc_inputs_put(&store, "12345678", 8, digest), 0);
         assert_int_equal(tc_inputs_put(&store, "abcdefgh", 8, digest), -1);
         assert_int_equal(errno, EDQUOT);
@@ -447,7 +522,7 @@ static void sweep_gives_room(void **state)
         int alone = tc_stored_open(true);
         assert_int_equal(tc_stored_sweep(alone, &none, &removed, &left), 0);
         tc_stored_close(alone);
-        assert_int_equal(removed, 8);
+        assert_int_equal(removed, 4096);
         assert_int_equal(left, 0);
     }
 }
@@ -467,6 +542,9 @@ int main(void)
         CASE(unreadable_entry_is_named),
         CASE(large_tree_is_not_stored),
         CASE(full_store_takes_nothing),
+        CASE(programs_at_once_do_not_fill_more),
+        CASE(tree_that_is_too_deep_is_not_stored),
+        CASE(file_of_another_user_is_not_stored),
         CASE(file_limit_is_no_signal),
         CASE(changed_object_is_not_restored),
         CASE(missing_object_is_not_restored),
