@@ -49,6 +49,7 @@ def check_files(tree):
         "toolcage-egress",
         "toolcage-engine",
         "toolcage-image",
+        "toolcage-receipt",
         "toolcage-agent",
         "toolcage-attacks",
         "libtoolcage.so.0",
