@@ -191,10 +191,10 @@ static void put_verbs(FILE *out)
     for (size_t i = 0; (verb = tc_verb_at(i)); before = verb, i++) {
         size_t length = strcspn(verb->name, " ");
         bool member = verb->name[length] == ' ';
-        if (!member)
-            put_candidate(out, verb->name, length, verb->summary);
-        else if (!before || strncmp(before->name, verb->name, length + 1) != 0)
-            put_candidate(out, verb->name, length, "a group of verbs");
+        bool listed = before && strcspn(before->name, " ") == length &&
+                      !strncmp(before->name, verb->name, length);
+        if (!listed)
+            put_candidate(out, verb->name, length, member ? "a group of verbs" : verb->summary);
     }
     put_candidate(out, "help", strlen("help"), "how to use a verb");
 }
@@ -309,7 +309,7 @@ static const char *complete(FILE *out, int argc, char **argv)
     struct asked a = {.verb = tc_verb_find(argc - 1, argv, &named), .options = true};
     if (argc < 2)
         put_verbs(out);
-    else if (!a.verb && argc == 2)
+    else if (argc == 2)
         put_members(out, argv[0]);
     if (!a.verb)
         return "nothing";

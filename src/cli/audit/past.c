@@ -2,9 +2,11 @@
  * Copyright The toolcage authors */
 #include "cli/audit/past.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
+#include "audit/reader.h"
 #include "text/shell.h"
 
 enum { OPEN_MAX = 1000, COMMAND_MAX = 160 };
@@ -85,6 +87,28 @@ static bool matches(const struct tc_past_call *call, const struct tc_past_filter
            (!filter->status || (status && !strcmp(status, filter->status))) &&
            is_in_time(call, filter) && (!filter->host || has_host(call, filter->host)) &&
            (!filter->path || has_path(call, filter->path));
+}
+
+/* ---- the log ---- */
+
+int tc_past_log(const char *directory, struct tc_failure *failure)
+{
+    _autofree_ char *path = directory ? strdup(directory) : tc_audit_path();
+    if (!path)
+        return tc_failure_set(failure, TOOLCAGE_ESYSTEM, "set HOME or XDG_STATE_HOME",
+                              "no home directory is known for the audit log");
+    int dir = tc_audit_open(path, !directory);
+    int saved = errno;
+    if (dir >= 0)
+        return dir;
+    return tc_failure_set(
+        failure, TOOLCAGE_ESYSTEM,
+        saved == ENOENT ? "calls are recorded if their policy has the table [audit]"
+        : saved == EPERM
+            ? "the directory must belong to you, and nobody else may write it: what it "
+              "holds could be anybody's"
+            : "name the directory of a log: --directory DIR",
+        "cannot read the audit log %s: %s", path, strerror(saved));
 }
 
 /* ---- decisions and results ---- */

@@ -5,6 +5,7 @@
 #ifndef TC_CLI_AUDIT_PAST_H
 #define TC_CLI_AUDIT_PAST_H
 
+#include "cli/show/failure.h"
 #include "cli/show/json.h"
 
 /* A call of the log. Borrowed, as long as the function that gets it runs. */
@@ -35,6 +36,9 @@ struct tc_past {
     size_t damaged; /* records that cannot be read */
     bool memory;    /* out of memory */
 };
+
+/* Opens a log: the one in this directory; NULL: that of the user. -1 with the failure. */
+int tc_past_log(const char *directory, struct tc_failure *failure);
 
 /* Takes one record, with a struct tc_past as context: for tc_audit_read(). */
 bool tc_past_take(void *past, const char *record, size_t length);

@@ -108,23 +108,8 @@ static int read_number(struct audit *a, const char *option, size_t *ret)
 
 static int open_log(struct audit *a)
 {
-    const char *said = tc_args_value(a->args, "directory");
-    _autofree_ char *path = said ? strdup(said) : tc_audit_path();
-    if (!path)
-        return tc_failure_set(a->failure, TOOLCAGE_ESYSTEM, "set HOME or XDG_STATE_HOME",
-                              "no home directory is known for the audit log");
-    a->dir = tc_audit_open(path, !said);
-    if (a->dir >= 0)
-        return 0;
-    int saved = errno;
-    return tc_failure_set(
-        a->failure, TOOLCAGE_ESYSTEM,
-        saved == ENOENT ? "calls are recorded if their policy has the table [audit]"
-        : saved == EPERM
-            ? "the directory must belong to you, and nobody else may write it: what it "
-              "holds could be anybody's"
-            : "name the directory of a log: --directory DIR",
-        "cannot read the audit log %s: %s", path, strerror(saved));
+    a->dir = tc_past_log(tc_args_value(a->args, "directory"), a->failure);
+    return a->dir < 0 ? -1 : 0;
 }
 
 static int fail_read(const struct audit *a)

@@ -29,6 +29,7 @@ ASKED = [  # what stands there, what may follow (at least), and what the shell a
     (["policy", ""], ["check", "explain", "test", "trust", "digest"], "nothing"),
     (["policy", "check", ""], [], "files"),
     (["policy", "nonsense", ""], [], "nothing"),
+    (["receipt", ""], ["verify", "key"], "nothing"),
     (["nonsense", ""], [], "nothing"),
     (["help", ""], ["exec"], "nothing"),
     (["completion", ""], ["bash", "zsh", "fish"], "nothing"),
