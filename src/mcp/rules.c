@@ -71,12 +71,22 @@ void tc_rules_done(struct tc_wrap *wrap)
     free(wrap->tools);
 }
 
+/* The rule for every tool that has none: tool."*". */
+static bool is_each(const struct tc_wrap_tool *tool)
+{
+    return strcmp(tool->name, "*") == 0;
+}
+
 const struct tc_wrap_tool *tc_rules_find(const struct tc_wrap *wrap, struct tc_slice name)
 {
-    for (size_t i = 0; i < wrap->tool_count; i++)
+    const struct tc_wrap_tool *each = NULL;
+    for (size_t i = 0; i < wrap->tool_count; i++) {
         if (tc_scan_is(name, wrap->tools[i].name))
             return &wrap->tools[i];
-    return NULL;
+        if (is_each(&wrap->tools[i]) && tc_scan_is_string(name))
+            each = &wrap->tools[i];
+    }
+    return each;
 }
 
 /* ---- calls ---- */
@@ -208,7 +218,7 @@ bool tc_rules_filter(const struct tc_wrap *wrap, struct tc_slice tools, FILE *ou
             rule = tc_rules_find(wrap, name);
         if (!rule || needs_person(rule) || shown[rule - wrap->tools])
             continue;
-        shown[rule - wrap->tools] = true;
+        shown[rule - wrap->tools] = !is_each(rule);
         (void)fputs(first ? "" : ",", out);
         put_tool(rule, each.value, name, out);
         first = false;

@@ -85,6 +85,9 @@ struct tc_spec {
     char setup_digest[TC_DIGEST_SIZE];
 };
 
+/* The name of the entry for each tool of a server that has no entry of its own. */
+#define TC_EACH_TOOL "*"
+
 struct tc_server {
     struct tc_spec spec;
     struct tc_spec *tools; /* single tools, which narrow the server's grant */

@@ -160,6 +160,22 @@ uint32_t tc_policy_number(uint32_t line)
     return TC_LINE_NUMBER(line);
 }
 
+/* The server's tool with this prefix, "server.x.tool.y", or the entry for each tool without one. */
+static const struct tc_spec *find_server_tool(const struct tc_server *server, const char *place)
+{
+    const struct tc_spec *each = NULL;
+    for (size_t t = 0; t < server->tool_count; t++) {
+        const struct tc_spec *tool = &server->tools[t];
+        size_t length = strlen(tool->prefix);
+        if (tc_streq(tool->prefix, place))
+            return tool;
+        if (tc_streq(tool->name, TC_EACH_TOOL) && !strncmp(place, tool->prefix, length - 1) &&
+            place[length - 1] && !strchr(place + length, '.'))
+            each = tool;
+    }
+    return each;
+}
+
 /* Finds a server by its prefix, "server.x", or by a tool's prefix, "server.x.tool.y" (tool names
  * have no dots). *ret_asked (may be NULL) is the spec with that prefix. */
 static const struct tc_spec *find_server(const struct toolcage_policy *policy, const char *place,
@@ -168,9 +184,7 @@ static const struct tc_spec *find_server(const struct toolcage_policy *policy, c
     for (size_t i = 0; place && i < policy->server_count; i++) {
         const struct tc_server *server = &policy->servers[i];
         const struct tc_spec *asked = tc_streq(server->spec.prefix, place) ? &server->spec : NULL;
-        for (size_t t = 0; !asked && t < server->tool_count; t++)
-            if (tc_streq(server->tools[t].prefix, place))
-                asked = &server->tools[t];
+        asked = asked ? asked : find_server_tool(server, place);
         if (asked && ret_asked)
             *ret_asked = asked;
         if (asked)

@@ -221,19 +221,32 @@ static int compare_tools(struct tc_differences *changes, const struct toolcage_p
     return rc;
 }
 
+/* The rule for this tool of the server; NULL: the server's clients do not see it. */
+static const struct tc_spec *find_rule(const struct tc_server *server, const char *name)
+{
+    const struct tc_spec *own = find_spec(server->tools, server->tool_count, name);
+    return own ? own : find_spec(server->tools, server->tool_count, TC_EACH_TOOL);
+}
+
 static void compare_server_tools(struct tc_differences *changes, const struct tc_server *a,
                                  const struct tc_server *b)
 {
     for (size_t i = 0; i < a->tool_count; i++) {
-        const struct tc_spec *other = find_spec(b->tools, b->tool_count, a->tools[i].name);
+        const struct tc_spec *other = find_rule(b, a->tools[i].name);
         if (other)
             compare_server_tool(changes, &a->tools[i], other);
         else
             removed(changes, &a->tools[i]);
     }
-    for (size_t i = 0; i < b->tool_count; i++)
-        if (!find_spec(a->tools, a->tool_count, b->tools[i].name))
+    for (size_t i = 0; i < b->tool_count; i++) {
+        if (find_spec(a->tools, a->tool_count, b->tools[i].name))
+            continue;
+        const struct tc_spec *each = find_rule(a, b->tools[i].name);
+        if (each)
+            compare_server_tool(changes, each, &b->tools[i]);
+        else
             added(changes, &b->tools[i]);
+    }
 }
 
 static int compare_servers(struct tc_differences *changes, const struct toolcage_policy *a,

@@ -12,6 +12,7 @@
 #include "policy/parse/parse.h"
 
 #define NAME_PATTERN "^[A-Za-z0-9_-]{1,64}$"
+#define EACH_PATTERN "^([A-Za-z0-9_-]{1,64}|[*])$"
 #define ARGUMENT_PATTERN "^[A-Za-z_][A-Za-z0-9_-]{0,63}$"
 #define VARIABLE "\"pattern\":\"^[A-Za-z_][A-Za-z0-9_]*$\""
 #define PATH "{\"type\":\"string\",\"minLength\":1,\"pattern\":\"^[^*?\\\\[]*$\"}"
@@ -84,7 +85,9 @@ static void add_named(struct tc_buf *out, const struct tc_key *key)
     }
     if (!words) {
         tc_buf_addf(out, "\"propertyNames\":{\"pattern\":\"%s\"},\"additionalProperties\":",
-                    key->form == TC_FORM_ARGUMENTS ? ARGUMENT_PATTERN : NAME_PATTERN);
+                    key->form == TC_FORM_ARGUMENTS       ? ARGUMENT_PATTERN
+                    : key->inner == TC_SCOPE_SERVER_TOOL ? EACH_PATTERN
+                                                         : NAME_PATTERN);
         add_ref(out, key->inner);
         return;
     }

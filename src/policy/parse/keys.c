@@ -363,9 +363,9 @@ const struct tc_key tc_keys[] = {
      .text = "Staged changes that need no review.",
      .example = "review = { ignore = [\"__pycache__\", \"*.pyc\", \"target/debug\"] }"},
     {TC_IN(SERVER), "tool", tc_set_server_tools, READS(NAMED, SERVER_TOOL), NONE, .type = "tables",
-     .text = "The server's tools that clients see and may call. Without `arguments`, the server "
-             "receives any arguments; with it, the schema is closed, and paths must be absolute. A "
-             "timeout or output applies to each call.",
+     .text = "The server's tools that clients see and may call; tool.\"*\" is each other tool. "
+             "Without `arguments` any are passed on; with it, the schema is closed, and paths must "
+             "be absolute. A timeout or output applies to each call.",
      .example = "tool.list_directory = {}"},
 
     /* plain keys of a tool */

@@ -21,9 +21,11 @@ bool tc_policy_tool_name(const char *name)
            strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-") == n;
 }
 
-static bool check_name(struct tc_parse *p, const struct tc_node *node, const char *what)
+static bool check_name(struct tc_parse *p, const struct tc_key *key, const struct tc_node *node,
+                       const char *what)
 {
-    if (tc_policy_tool_name(node->key))
+    bool each = key->inner == TC_SCOPE_SERVER_TOOL && tc_streq(node->key, TC_EACH_TOOL);
+    if (each || tc_policy_tool_name(node->key))
         return true;
     tc_parse_bad_key(p, node, "models accept letters, digits, _ and -, at most 64",
                      "\"%.80s\" is not a %s name", node->key, what);
@@ -55,7 +57,8 @@ static void read_named(struct tc_parse *p, const struct tc_key *key, struct tc_n
         return;
     size_t mark = tc_parse_enter(p, node->key);
     for (size_t i = 0; i < node->count; i++)
-        if (check_name(p, &node->items[i], what) && tc_parse_is(p, &node->items[i], TC_NODE_TABLE))
+        if (check_name(p, key, &node->items[i], what) &&
+            tc_parse_is(p, &node->items[i], TC_NODE_TABLE))
             read(p, key, &node->items[i], into);
     tc_parse_leave(p, mark);
 }

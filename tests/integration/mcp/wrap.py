@@ -51,12 +51,12 @@ def policy(way="honest"):
 class Wrapped(scene.Server):
     """A wrapped server, and the client of lines."""
 
-    def __init__(self, way="honest", *args, **more):
+    def __init__(self, way="honest", *args, file=None, **more):
         more.setdefault("stderr", subprocess.PIPE)
         self.process = place.popen(
             "wrap",
             "--policy",
-            policy(way),
+            file or policy(way),
             "--server",
             "actor",
             *args,
@@ -171,6 +171,38 @@ def passes():
             "its standard error comes cleaned and marked",
             errors,
         )
+
+
+def each():
+    text = BASE.replace("WAY", "honest").replace("tool.free = {}", 'tool."*" = {}')
+    with Wrapped(file=place.write("home/each.toml", text)) as s:
+        s.initialize()
+        s.receive()
+        answer = s.ask("tools/list", {})
+        cli.check(
+            names(answer) == ["read", "free", "danger", "slow", "big", "where"],
+            'tool."*" shows each other tool, and not one that needs approval',
+            answer,
+        )
+        cli.check("result" in s.call("danger"), "such a tool can be called")
+        answer = s.call("read", {"path": "/workspace/out/x"})
+        cli.check(
+            answer["result"]["isError"] and "allowed: /workspace/in" in str(answer),
+            "a named tool keeps its own rule",
+            answer,
+        )
+        cli.check(code(s.ask("tools/call", {"name": 5})) == -32602, "a call without a name is refused")
+    answer = place.run(
+        "policy",
+        "explain",
+        "--policy",
+        place.root + "/home/each.toml",
+        "--server",
+        "actor",
+        "--tool",
+        "danger",
+    )
+    cli.check(answer.code == 0, "explain knows a tool of tool.*", answer)
 
 
 def refusals():
@@ -747,6 +779,7 @@ with place:
     for part in (
         recorded,
         passes,
+        each,
         refusals,
         bounds,
         arrays,

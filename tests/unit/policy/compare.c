@@ -146,6 +146,10 @@ static const struct {
     {TOOL "filesystem.writable = [\"/w\"]",
      TOOL "filesystem = { writable = [\"/w\"], steering.remove = [\".tool\"] }",
      "may write the steering file .tool"},
+    {"[server.s]\ncommand = [\"s\"]\n", "[server.s]\ncommand = [\"s\"]\ntool.\"*\" = {}\n",
+     "is new"},
+    {"[server.s]\ncommand = [\"s\"]\ntool.t = { arguments.a = {} }\ntool.\"*\" = {}\n",
+     "[server.s]\ncommand = [\"s\"]\ntool.\"*\" = {}\n", "any arguments"},
     {"[server.s]\ncommand = [\"s\"]\ntool.t = { arguments.a = {} }\n",
      "[server.s]\ncommand = [\"s\"]\ntool.t = {}\n", "any arguments"},
 };
