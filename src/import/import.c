@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/jsonc.h"
 #include "base/jsontext.h"
 #include "base/path.h"
 #include "import/state.h"
@@ -83,49 +84,6 @@ void tc_import_text(struct tc_settings_import *im, const char *text)
     tc_buf_addc(&im->body, '"');
 }
 
-/* The length of a comment at this position; 0: no comment. */
-static size_t comment(const char *text, size_t left)
-{
-    if (left < 2 || text[0] != '/' || (text[1] != '/' && text[1] != '*'))
-        return 0;
-    const char *close =
-        text[1] == '/' ? memchr(text, '\n', left) : memmem(text + 2, left - 2, "*/", 2);
-    return !close ? left : (size_t)(close - text) + (text[1] == '*' ? 2 : 0);
-}
-
-/* Blanks comments and trailing commas, which editors' settings may have; strings are unchanged.
- * False: nested too deeply. */
-static bool tidy(char *text, size_t length, bool comments)
-{
-    size_t depth = 0, comma = 0;
-    bool string = false, pending = false;
-    for (size_t i = 0; i < length; i++) {
-        char c = text[i];
-        if (string) {
-            i += c == '\\';
-            string = c != '"';
-            continue;
-        }
-        size_t blank = comments ? comment(text + i, length - i) : 0;
-        if (blank) {
-            memset(text + i, ' ', blank);
-            i += blank - 1;
-            continue;
-        }
-        bool opens = c == '{' || c == '[', closes = c == '}' || c == ']';
-        if (comments && pending && closes)
-            text[comma] = ' ';
-        comma = c == ',' ? i : comma;
-        pending = strchr(" \t\r\n", c) ? pending : c == ',';
-        string = c == '"';
-        depth += opens;
-        depth -= depth && closes;
-        if (depth > DEPTH_MAX)
-            return false;
-    }
-    return true;
-}
-
 static json_t *read_json(struct tc_settings_import *im, const char *text, size_t length,
                          bool comments)
 {
@@ -141,7 +99,7 @@ static json_t *read_json(struct tc_settings_import *im, const char *text, size_t
     }
     memcpy(copy, text, length);
     copy[length] = '\0';
-    if (!tidy(copy, length, comments)) {
+    if (!tc_jsonc_blank(copy, length, DEPTH_MAX, comments ? TC_JSONC_STRICT : TC_JSONC_KEEP)) {
         tc_import_refuse(im, "the file", "is nested too deeply");
         return NULL;
     }
