@@ -7,46 +7,15 @@
 
 #include "base/path.h"
 #include "policy/lint/lint_rules.h"
+#include "policy/names/credentials.h"
 #include "policy/parse/template.h"
 
 /* ---- secrets ---- */
 
-static const char token_letters[] =
-    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.~+/";
-
-/* Does a token begin here? It is long and has a digit; a placeholder like {secret} is none. */
-static bool is_token(const char *at)
-{
-    enum { SHORTEST = 16 };
-    size_t n = strspn(at, token_letters);
-    return n >= SHORTEST && strcspn(at, "0123456789") < n;
-}
-
-/* The secret in the text, by what precedes it or by the prefix of a service's tokens; or NULL. */
-static const char *find_token(const char *text)
-{
-    static const char *const before[] = {"Bearer ", "Basic ",        "token ",      "api_key=",
-                                         "apikey=", "access_token=", "X-Api-Key: ", "x-api-key: "};
-    static const char *const prefixes[] = {"sk-",         "sk_live_", "ghp_",  "gho_",  "ghs_",
-                                           "github_pat_", "glpat-",   "xoxb-", "xoxp-", "AKIA",
-                                           "AIza",        "npm_",     "hf_"};
-    for (size_t i = 0; i < TC_COUNT(before); i++) {
-        const char *at = strstr(text, before[i]);
-        if (at && is_token(at + strlen(before[i])))
-            return at + strlen(before[i]);
-    }
-    for (size_t i = 0; i < TC_COUNT(prefixes); i++) {
-        const char *at = strstr(text, prefixes[i]);
-        if (at && (at == text || !strchr(token_letters, at[-1])) && is_token(at))
-            return at;
-    }
-    return NULL;
-}
-
 static bool lint_text(struct tc_lint *l, const struct tc_spec *said, enum tc_key_id id,
                       const char *key, const char *text)
 {
-    const char *token = find_token(text);
+    const char *token = tc_credential_token(text);
     if (!token)
         return false;
     _autofree_ char *start = strndup(token, 4);

@@ -53,6 +53,7 @@ const char *const tc_credential_places[] = {
     ".authinfo.gpg",
     ".git-credentials",
     ".config/git/credentials",
+    ".config/toolcage/secrets",
     ".config/gh",
     ".config/glab-cli",
     ".config/hub",
@@ -528,4 +529,35 @@ bool tc_credential_variable(const char *name)
         if (tc_endswith(name, ends[i]))
             return true;
     return strstr(name, "SECRET") != NULL;
+}
+
+static const char token_letters[] =
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.~+/";
+
+/* Does a token begin here? It is long and has a digit; a placeholder like {secret} is none. */
+static bool is_token(const char *at)
+{
+    enum { SHORTEST = 16 };
+    size_t n = strspn(at, token_letters);
+    return n >= SHORTEST && strcspn(at, "0123456789") < n;
+}
+
+const char *tc_credential_token(const char *text)
+{
+    static const char *const before[] = {"Bearer ", "Basic ",        "token ",      "api_key=",
+                                         "apikey=", "access_token=", "X-Api-Key: ", "x-api-key: "};
+    static const char *const prefixes[] = {"sk-",         "sk_live_", "ghp_",  "gho_",  "ghs_",
+                                           "github_pat_", "glpat-",   "xoxb-", "xoxp-", "AKIA",
+                                           "AIza",        "npm_",     "hf_"};
+    for (size_t i = 0; i < TC_COUNT(before); i++) {
+        const char *at = strstr(text, before[i]);
+        if (at && is_token(at + strlen(before[i])))
+            return at + strlen(before[i]);
+    }
+    for (size_t i = 0; i < TC_COUNT(prefixes); i++) {
+        const char *at = strstr(text, prefixes[i]);
+        if (at && (at == text || !strchr(token_letters, at[-1])) && is_token(at))
+            return at;
+    }
+    return NULL;
 }

@@ -31,5 +31,8 @@ bool tc_credential_system(const char *path);
 bool tc_credential_path(const char *path);
 /* Does the variable's name look like a secret: GITHUB_TOKEN, AWS_SECRET_ACCESS_KEY, …? */
 bool tc_credential_variable(const char *name);
+/* The secret in a text, by what precedes it ("Bearer ") or by the prefix of a service's tokens
+ * ("ghp_"); NULL: none. */
+const char *tc_credential_token(const char *text);
 
 #endif
