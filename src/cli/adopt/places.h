@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Where agents keep the settings that name their MCP servers. */
+#ifndef TC_CLI_ADOPT_PLACES_H
+#define TC_CLI_ADOPT_PLACES_H
+
+#include "cli/cli.h"
+
+struct tc_adopt_place {
+    const char *agent;
+    const char *path;     /* below `base` */
+    const char *variable; /* names the directory that `base` is otherwise; NULL: none */
+    enum { TC_BASE_HOME, TC_BASE_CONFIG, TC_BASE_PROJECT } base;
+    const char *below; /* the directory in the base without `variable` */
+};
+
+/* NULL after the last. */
+const struct tc_adopt_place *tc_adopt_place_at(size_t index);
+/* The path of the file, for a project at `project`; owned. NULL: no such directory is known, or out
+ * of memory. */
+char *tc_adopt_place_path(const struct tc_adopt_place *place, const char *project);
+
+#endif

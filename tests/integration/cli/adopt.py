@@ -1,0 +1,821 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The toolcage authors
+"""toolcage adopt on homes with the settings of each agent: what is changed is exact, everything else stays byte for byte,
+and --undo restores it. Hostile settings run nothing and get no grant outside their project."""
+
+import json
+import os
+import pathlib
+import shutil
+import stat
+import subprocess
+import threading
+import time
+
+from cli import ORDINARY, TOOLCAGE, Person, Place, check, expect, finish, require_user, running_as, skip
+
+PROGRAM = os.path.realpath(TOOLCAGE)
+MODULES = pathlib.Path(__file__).resolve().parents[3] / "build-clients" / "node_modules"
+TOKEN = "ghp_0123456789abcdefABCDEF0123456789abcd"
+SECRETS = "home/.config/toolcage/secrets/"
+
+
+def wrap(place, policy, server):
+    """The words that adopt puts before a command, after the program."""
+    return f'"wrap", "--policy", "{place.home}/.config/toolcage/servers/{policy}.toml", "--server", "{server}", "--"'
+
+
+# The path, its text, and the text after adopt: @P the program, @W(POLICY, SERVER) the words.
+AGENTS = {
+    "Claude Code": (
+        "home/.claude.json",
+        '{\n  "numStartups": 3,\n  "mcpServers": {\n    "files": {\n      "type": "stdio",\n      "command": "my-files",\n'
+        '      "args": [\n        "--root",\n        "x"\n      ],\n      "env": {}\n    }\n  },\n  "projects": {\n    "/p": {\n'
+        '      "mcpServers": {"inner": {"command": "other"}},\n      "history": []\n    }\n  }\n}\n',
+        '{\n  "numStartups": 3,\n  "mcpServers": {\n    "files": {\n      "type": "stdio",\n      "command": "@P",\n'
+        '      "args": [\n        @W(claude-code-files, files), "my-files",\n        "--root",\n        "x"\n      ],\n'
+        '      "env": {}\n    }\n  },\n  "projects": {\n    "/p": {\n'
+        '      "mcpServers": {"inner": {"command": "@P", "args": [@W(claude-code-inner, inner), "other"]}},\n'
+        '      "history": []\n    }\n  }\n}\n',
+    ),
+    "Claude Desktop": (
+        "home/.config/Claude/claude_desktop_config.json",
+        '{"mcpServers":{"a":{"command":"a","args":[]}}}',
+        '{"mcpServers":{"a":{"command":"@P","args":[@W(claude-desktop-a, a), "a"]}}}',
+    ),
+    "Codex": (
+        "home/.codex/config.toml",
+        'model = "x" # mine\n\n[mcp_servers.one]\ncommand = "one" # why\nstartup_timeout_sec = 5\n\n'
+        '[mcp_servers.one.env]\nMODE = "fast"\n\n[mcp_servers.two]\ncommand = \'two\'\nargs = [\n  "-v", # loud\n  "x",\n]\n'
+        'env = { A = "1", B = "2" }\n\n[mcp_servers.web]\nurl = "https://example.com/mcp"\n',
+        'model = "x" # mine\n\n[mcp_servers.one]\ncommand = "@P" # why\nargs = [@W(codex-one, one), "one"]\n'
+        "startup_timeout_sec = 5\n\n[mcp_servers.one.env]\n\n"
+        '[mcp_servers.two]\ncommand = "@P"\nargs = [\n  @W(codex-two, two), "two",\n  "-v", # loud\n  "x",\n]\n'
+        'env = { }\n\n[mcp_servers.web]\nurl = "https://example.com/mcp"\n',
+    ),
+    "Copilot CLI": (
+        "home/.copilot/mcp-config.json",
+        '{\n  "mcpServers": {\n    "c": {\n      "type": "local",\n      "command": "c",\n      "tools": ["*"],\n'
+        '      "args": ["1"]\n    }\n  }\n}\n',
+        '{\n  "mcpServers": {\n    "c": {\n      "type": "local",\n      "command": "@P",\n      "tools": ["*"],\n'
+        '      "args": [@W(copilot-cli-c, c), "c", "1"]\n    }\n  }\n}\n',
+    ),
+    "Cursor": (
+        "home/.cursor/mcp.json",
+        '{\n\t// mine\n\t"mcpServers": {\n\t\t"k": {\n\t\t\t"command": "k",\n\t\t\t"args": ["a", /* b */ "c",],\n'
+        '\t\t\t"env": {\n\t\t\t\t"KEEP": "${env:KEEP}", // kept\n\t\t\t\t"MODE": "x"\n\t\t\t},\n\t\t},\n'
+        '\t\t"web": {"url": "https://example.com"},\n\t},\n}\n',
+        '{\n\t// mine\n\t"mcpServers": {\n\t\t"k": {\n\t\t\t"command": "@P",\n\t\t\t"args": [@W(cursor-k, k), "k", "a", /* b */ "c",],\n'
+        '\t\t\t"env": {\n\t\t\t\t"KEEP": "${env:KEEP}" // kept\n\t\t\t},\n\t\t},\n'
+        '\t\t"web": {"url": "https://example.com"},\n\t},\n}\n',
+    ),
+    "Gemini CLI": (
+        "home/.gemini/settings.json",
+        '{"security": {"auth": {}}, "mcpServers": {"g": {"command": "g", "trust": true}, "h": {"httpUrl": "https://x.example"}}}',
+        '{"security": {"auth": {}}, "mcpServers": {"g": {"command": "@P", "args": [@W(gemini-cli-g, g), "g"], "trust": true},'
+        ' "h": {"httpUrl": "https://x.example"}}}',
+    ),
+    "OpenClaw": (
+        "home/.openclaw/openclaw.json",
+        '{"mcp": {"servers": {"w": {"command": "w"}}}}\n',
+        '{"mcp": {"servers": {"w": {"command": "@P", "args": [@W(openclaw-w, w), "w"]}}}}\n',
+    ),
+    "OpenCode": (
+        "home/.config/opencode/opencode.jsonc",
+        '{\n  "mcp": {\n    "o": {\n      "type": "local",\n      "command": [\n        "o", // the program\n        "x"\n      ],\n'
+        '      "environment": {"A": "1"}\n    },\n    "r": {"type": "remote", "url": "https://x.example"}\n  }\n}\n',
+        '{\n  "mcp": {\n    "o": {\n      "type": "local",\n      "command": [\n        "@P", @W(opencode-o, o),\n'
+        '        "o", // the program\n        "x"\n      ],\n      "environment": {}\n    },\n'
+        '    "r": {"type": "remote", "url": "https://x.example"}\n  }\n}\n',
+    ),
+    "VS Code": (
+        "home/.config/Code/User/mcp.json",
+        '{"servers": {"v": {"type": "stdio", "command": "v", "args": ["1"]}}, "inputs": [{"id": "x"}]}',
+        '{"servers": {"v": {"type": "stdio", "command": "@P", "args": [@W(vs-code-v, v), "v", "1"]}}, "inputs": [{"id": "x"}]}',
+    ),
+    "Windsurf": (
+        "home/.codeium/windsurf/mcp_config.json",
+        '{"mcpServers": {"s": {"command": "s", "args": [ "1" ]}, "t": {"serverUrl": "https://x.example"}}}',
+        '{"mcpServers": {"s": {"command": "@P", "args": [ @W(windsurf-s, s), "s", "1" ]}, "t": {"serverUrl": "https://x.example"}}}',
+    ),
+    "Zed": (
+        "home/.config/zed/settings.json",
+        '// Zed\r\n{\r\n\t"context_servers": {\r\n\t\t"z": {\r\n\t\t\t"command": {\r\n\t\t\t\t"path": "z",\r\n'
+        '\t\t\t\t"args": ["1"],\r\n\t\t\t\t"env": null\r\n\t\t\t}\r\n\t\t},\r\n'
+        '\t\t"y": {\r\n\t\t\t"source": "custom",\r\n\t\t\t"command": "y",\r\n\t\t},\r\n\t},\r\n}\r\n',
+        '// Zed\r\n{\r\n\t"context_servers": {\r\n\t\t"z": {\r\n\t\t\t"command": {\r\n\t\t\t\t"path": "@P",\r\n'
+        '\t\t\t\t"args": [@W(zed-z, z), "z", "1"],\r\n\t\t\t\t"env": null\r\n\t\t\t}\r\n\t\t},\r\n'
+        '\t\t"y": {\r\n\t\t\t"source": "custom",\r\n\t\t\t"command": "@P",\r\n\t\t\t"args": [@W(zed-y, y), "y"],\r\n\t\t},\r\n\t},\r\n}\r\n',
+    ),
+}
+PROJECTS = {
+    ".mcp.json": ('{"mcpServers": {"p": {"command": "p"}}}', "claude-code-project-p"),
+    ".cursor/mcp.json": ('{"mcpServers": {"p": {"command": "p"}}}', "cursor-project-p"),
+    ".codex/config.toml": ('[mcp_servers.p]\ncommand = "p"\n', "codex-project-p"),
+    ".gemini/settings.json": ('{"mcpServers": {"p": {"command": "p"}}}', "gemini-cli-project-p"),
+    ".vscode/mcp.json": ('{"servers": {"p": {"command": "p"}}}', "vs-code-project-p"),
+    ".zed/settings.json": ('{"context_servers": {"p": {"command": "p"}}}', "zed-project-p"),
+    "opencode.json": ('{"mcp": {"p": {"type": "local", "command": ["p"]}}}', "opencode-project-p"),
+}
+
+
+def filled(place, text):
+    head, *parts = text.replace("@P", PROGRAM).split("@W(")
+    for part in parts:
+        names, rest = part.split(")", 1)
+        head += wrap(place, *names.split(", ")) + rest
+    return head
+
+
+def read(path):
+    return pathlib.Path(path).read_bytes().decode(errors="surrogateescape")
+
+
+def tree(place):
+    """Every file of the home with its content, except toolcage's own."""
+    return {
+        str(path): path.read_bytes()
+        for path in pathlib.Path(place.home).rglob("*")
+        if path.is_file() and "toolcage" not in path.parts
+    }
+
+
+def own_files(place):
+    return sorted(
+        str(p.relative_to(place.home))
+        for base in (".config/toolcage", ".local/state/toolcage/adopt")
+        for p in (pathlib.Path(place.home) / base).rglob("*")
+        if p.is_file()
+    )
+
+
+def adopt(place, *args, code=0, name="adopt succeeds", texts=(), stream="out", **more):
+    return expect(place, name, ["adopt", *args], code, *texts, stream=stream, **more)
+
+
+def every_agent():
+    with Place() as place:
+        paths = {agent: place.write(path, text, 0o640) for agent, (path, text, _) in AGENTS.items()}
+        for path, (text, _) in PROJECTS.items():
+            place.write("home/project/" + path, text)
+        before = tree(place)
+        listed = adopt(place, "--list", name="--list shows every agent", texts=list(AGENTS))
+        check(tree(place) == before and not own_files(place), "--list writes nothing", own_files(place))
+        check("not covered: remote" in listed.out, "remote servers are listed as not covered", listed)
+        shown = adopt(
+            place, "--dry-run", name="--dry-run shows the changes", texts=["@@", "+++", "no network"]
+        )
+        check(tree(place) == before and not own_files(place), "--dry-run writes nothing", own_files(place))
+        refused = place.run("adopt")
+        check(
+            refused.code == 125 and tree(place) == before and "--yes" in refused.err,
+            "without a terminal nothing is written",
+            refused,
+        )
+        done = adopt(place, "--yes", name="--yes writes")
+        check(shown.out in done.out, "the same changes are shown before they are written", done)
+        for agent, (path, _, after) in AGENTS.items():
+            now = read(paths[agent])
+            check(now == filled(place, after), f"{agent}: exactly the servers changed", now)
+            check(stat.S_IMODE(os.stat(paths[agent]).st_mode) == 0o640, f"{agent}: the mode is kept")
+        for path, (_, policy) in PROJECTS.items():
+            now = read(f"{place.project}/{path}")
+            check(wrap(place, policy, "p") in now, f"{path}: the project's server is wrapped", now)
+        for name in own_files(place):
+            mode = stat.S_IMODE(os.stat(os.path.join(place.home, name)).st_mode)
+            if mode != 0o600:
+                check(False, f"{name} is for its owner only", oct(mode))
+        adopted = tree(place)
+        again = adopt(place, "--yes", name="a second run succeeds", texts=["already wrapped"])
+        check(tree(place) == adopted and "@@" not in again.out, "a second run changes nothing", again)
+        for policy in pathlib.Path(place.home, ".config/toolcage/servers").iterdir():
+            result = place.run("policy", "check", "--fail-on", "error", str(policy))
+            if result.code:
+                check(False, f"{policy.name} is a valid policy", result)
+        undone = adopt(place, "--undo", "--yes", name="--undo succeeds")
+        check(tree(place) == before, "--undo restores every file byte for byte", undone)
+        check(not own_files(place), "and leaves no policy, secret or backup", own_files(place))
+        nothing = place.run("adopt", "--undo", "--yes")
+        check(
+            nothing.code == 0 and "nothing was adopted" in nothing.err,
+            "a second --undo finds nothing",
+            nothing,
+        )
+
+
+def secrets():
+    with Place() as place:
+        text = (
+            '{"mcpServers": {"github": {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-github"],\n'
+            f'  "env": {{\n    "GITHUB_PERSONAL_ACCESS_TOKEN": "{TOKEN}",\n    "MODE": "plain"\n  }}\n}},\n'
+            f'"other": {{"command": "x", "args": ["--api-key", "abc-def-0123"], "env": {{"OTHER_SECRET": "s3cr3t-value", "DB": "postgres://me:pa55@db/x"}}}},\n'
+            '"web": {"url": "https://x.example", "headers": {"Authorization": "Basic bWU6cGFzc3dvcmQxMjM="}}}}\n'
+        )
+        path = place.write("home/.cursor/mcp.json", text)
+        done = adopt(place, "--yes", name="settings with secrets are adopted")
+        shown = done.out + done.err
+        hidden = [TOKEN, "s3cr3t-value", "pa55", "bWU6cGFzc3dvcmQxMjM", "abc-def-0123"]
+        check(not [word for word in hidden if word in shown], "no secret is printed", shown)
+        check("…" in shown and "plain" in shown, "they are shown as …, other values as they are", shown)
+        now = read(path)
+        check(
+            not [word for word in (TOKEN, "s3cr3t-value", "pa55", "plain") if word in now],
+            "the settings have no variable of the servers any longer",
+            now,
+        )
+        stored = {
+            p.name: (p.read_text(), stat.S_IMODE(p.stat().st_mode))
+            for p in pathlib.Path(place.root, SECRETS).iterdir()
+        }
+        check(
+            stored
+            == {
+                "cursor-github.GITHUB_PERSONAL_ACCESS_TOKEN": (TOKEN, 0o600),
+                "cursor-other.OTHER_SECRET": ("s3cr3t-value", 0o600),
+                "cursor-other.DB": ("postgres://me:pa55@db/x", 0o600),
+            },
+            "the values are in files of mode 0600",
+            stored,
+        )
+        mode = stat.S_IMODE(os.stat(os.path.join(place.root, SECRETS)).st_mode)
+        check(mode == 0o700, "in a directory of mode 0700", oct(mode))
+        policies = [read(p) for p in pathlib.Path(place.home, ".config/toolcage/servers").iterdir()]
+        check(
+            not [word for word in (TOKEN, "s3cr3t-value", "pa55") if word in "".join(policies)],
+            "no policy has a value",
+            policies,
+        )
+        grant = place.run(
+            "explain",
+            "--policy",
+            f"{place.home}/.config/toolcage/servers/cursor-github.toml",
+            "--server",
+            "github",
+        )
+        check(
+            "api.github.com" in grant.out and "GITHUB_PERSONAL_ACCESS_TOKEN" in grant.out,
+            "a known server may use its token at its host",
+            grant,
+        )
+        check(
+            "is not given to it" in done.out, "another server does not get its secret, and this is said", done
+        )
+        result = place.run(
+            "exec",
+            "--read",
+            f"{place.home}/.config/toolcage",
+            "cat",
+            f"{place.root}/{SECRETS}cursor-other.DB",
+        )
+        check("pa55" not in result.out, "a grant of the directory above does not show the secrets", result)
+        adopt(place, "--undo", "--yes", name="--undo with secrets succeeds")
+        check(
+            read(path) == text and not os.listdir(os.path.join(place.root, SECRETS)),
+            "it moves them back",
+            read(path),
+        )
+
+
+def terminal():
+    with Place() as place:
+        text = '{"mcpServers": {"a": {"command": "a"}}}\n'
+        path = place.write("home/.cursor/mcp.json", text)
+        person = Person(place, "adopt")
+        person.answer("write this?", "n")
+        check(person.end() == 1 and read(path) == text, "no at the terminal writes nothing", person.seen)
+        person = Person(place, "adopt")
+        person.wait_for("write this?")
+        newer = '{"mcpServers": {"a": {"command": "b"}}}\n'
+        place.write("home/.cursor/mcp.json", newer)
+        person.answer("write this?", "y")
+        code = person.end()
+        check(
+            code == 125 and read(path) == newer and "changed by another program" in person.seen,
+            "settings that changed after the question are refused",
+            (code, person.seen),
+        )
+        check(not own_files(place), "and nothing is left of the attempt", own_files(place))
+        person = Person(place, "adopt")
+        person.answer("write this?", "y")
+        check(person.end() == 0 and "wrap" in read(path), "yes at the terminal writes", person.seen)
+        person = Person(place, "adopt", "--undo")
+        person.answer("take this back?", "n")
+        check(person.end() == 1 and "wrap" in read(path), "no keeps what was adopted", person.seen)
+        person = Person(place, "adopt", "--undo")
+        person.answer("take this back?", "y")
+        check(person.end() == 0 and read(path) == newer, "yes takes it back", person.seen)
+
+
+def bytes_kept():
+    with Place() as place:
+        path = place.write("home/.cursor/mcp.json", "")
+        for name, text in {
+            "a byte order mark": "\ufeff" + '{"mcpServers": {"a": {"command": "a"}}}',
+            "CRLF": '{\r\n\t"mcpServers": {\r\n\t\t"a": {\r\n\t\t\t"command": "a"\r\n\t\t}\r\n\t}\r\n}',
+            "other characters": '{"é\u202e": "\\ud83d\\ude00 😀", "mcpServers": {"ä b": {"command": "a", "args": ["ü"]}}}',
+            "numbers as they are": '{"n": 1.0e+05, "mcpServers": {"a": {"command": "a"}}}',
+            "a comment at the end": '{"mcpServers": {"a": {"command": "a" /* x */ , "args": [ // none\n ] }}} // end',
+            "keys of other cases": '{"mcpservers": 1, "mcpServers": {"A": {"command": "a"}, "a": {"command": "b"}}}',
+        }.items():
+            data = text.encode()
+            place.write("home/.cursor/mcp.json", data)
+            adopt(place, "--yes", name=f"{name}: adopted")
+            now = pathlib.Path(path).read_bytes()
+            check(
+                b'"wrap"' in now
+                and now.count(b"\r\n") >= data.count(b"\r\n")
+                and (b"\r\n" in data) == (b"\r" in now),
+                f"{name}: line ends stay",
+                now,
+            )
+            check(now[:3] == data[:3] and now[-3:] == data[-3:], f"{name}: its ends stay", now)
+            adopt(place, "--undo", "--yes", name=f"{name}: undone")
+            check(
+                pathlib.Path(path).read_bytes() == data,
+                f"{name}: byte for byte",
+                pathlib.Path(path).read_bytes(),
+            )
+
+
+def refused_texts():
+    server = '"a": {"command": "a"}'
+    deep = "[" * 100 + "]" * 100
+    with Place() as place:
+        path = place.write("home/.cursor/mcp.json", "")
+        for name, text, words in (
+            (
+                "a repeated server",
+                f'{{"mcpServers": {{\n{server},\n{server}}}}}',
+                ':3: it has the key "a" twice',
+            ),
+            (
+                "a repeated key of a server",
+                '{"mcpServers": {"a": {"command": "a",\n"command": "b"}}}',
+                ":2: it has the key",
+            ),
+            ("a repeated key of the file", '{"mcpServers": {},\n\n"mcpServers": {}}', ":3: it has the key"),
+            ("an escaped repetition", '{"mcpServers": {"a": {}, "\\u0061": {}}}', "twice"),
+            (
+                "a repeated variable",
+                '{"mcpServers": {"a": {"command": "a", "env": {"X": "1",\n"X": "2"}}}}',
+                ":2: it has",
+            ),
+            ("bytes that are not UTF-8", b'{"mcpServers": {"a": {"command": "\xff"}}}', "not JSON in UTF-8"),
+            ("UTF-16", '{"mcpServers": {}}'.encode("utf-16"), "not JSON in UTF-8"),
+            ("a NUL", '{"mcpServers": {"a\\u0000": {"command": "a"}}}', "NUL"),
+            ("JSON that is cut", '{"mcpServers": {"a": {"command": "a"', "not JSON"),
+            ("another language", "command: a\n", "not JSON"),
+            ("deep nesting", '{"x": ' + deep + ', "mcpServers": {}}', "levels deep"),
+            ("an array", "[]", "not a JSON object"),
+            (
+                "many servers",
+                json.dumps({"mcpServers": {f"s{i}": {"command": "a"} for i in range(300)}}),
+                "servers",
+            ),
+            (
+                "many arguments",
+                json.dumps({"mcpServers": {"a": {"command": "a", "args": ["x"] * 2000}}}),
+                "arguments",
+            ),
+        ):
+            place.write("home/.cursor/mcp.json", text)
+            before = pathlib.Path(path).read_bytes()
+            answer = place.run("adopt", "--yes")
+            check(
+                answer.code == 125 and words in answer.out and pathlib.Path(path).read_bytes() == before,
+                f"{name} is refused",
+                answer,
+            )
+        place.write("home/.cursor/mcp.json", b'{"mcpServers": {}}' + b" " * (33 << 20))
+        answer = place.run("adopt", "--yes")
+        check(answer.code == 125 and "too large" in answer.out, "a huge file is refused", answer.out[:300])
+        os.unlink(path)
+        for name, text, words in (
+            ("TOML with a repeated key", '[mcp_servers.a]\ncommand = "a"\ncommand = "b"\n', "config.toml:3"),
+            ("TOML that is cut", "[mcp_servers.a\n", "config.toml:1"),
+        ):
+            place.write("home/.codex/config.toml", text)
+            answer = place.run("adopt", "--yes")
+            check(answer.code == 125 and words in answer.out, f"{name} is refused with its line", answer)
+        place.write(
+            "home/.codex/config.toml",
+            '[mcp_servers.a]\ncommand = """a"""\n\n[mcp_servers]\nb.command = "b"\n',
+        )
+        answer = place.run("adopt", "--yes")
+        check(
+            answer.code == 0 and answer.out.count("left alone") == 2,
+            "forms that cannot be edited are left alone",
+            answer,
+        )
+        place.write("home/.config/goose/config.yaml", "extensions: {}\n")
+        answer = place.run("adopt", "--list")
+        check("is YAML" in answer.out, "YAML is named as not edited", answer)
+
+
+def left_alone():
+    with Place() as place:
+        place.write(
+            "home/.cursor/mcp.json",
+            json.dumps(
+                {
+                    "mcpServers": {
+                        "docker": {"command": "docker", "args": ["run", "x"]},
+                        "root": {"command": "/usr/bin/sudo", "args": ["x"]},
+                        "bridge": {"command": "npx", "args": ["mcp-remote@0.1", "https://x.example"]},
+                        "input": {"command": "a", "args": ["${input:token}"]},
+                        "preload": {"command": "a", "env": {"LD_PRELOAD": "${env:X}"}},
+                        "envfile": {"command": "a", "envFile": "./.env"},
+                        "number": {"command": "a", "args": [1]},
+                        "nothing": {},
+                        "place": {"command": "a", "args": ["{code}"]},
+                        "caged": {"command": "toolcage", "args": ["mcp"]},
+                    }
+                }
+            ),
+        )
+        before = tree(place)
+        answer = adopt(place, "--yes", name="servers that cannot be wrapped are left alone")
+        lines = dict(line.split(None, 1) for line in answer.out.splitlines()[1:])
+        for name, words in {
+            "docker": "a container",
+            "root": "another user",
+            "bridge": "remote",
+            "input": "variable",
+            "preload": "affect toolcage itself",
+            "envfile": "in a file",
+            "number": "not a string",
+            "nothing": "neither a command nor a URL",
+            "place": "cannot become a policy",
+            "caged": "its tools are caged",
+        }.items():
+            check(words in lines.get(name, ""), f"{name}: the reason is given", answer)
+        check(tree(place) == before, "and nothing is written", answer)
+
+
+def files():
+    with Place() as place:
+        text = '{"mcpServers": {"a": {"command": "a"}}}\n'
+        target = place.write("home/dotfiles/mcp.json", text)
+        place.write("home/.cursor/keep", "")
+        link = os.path.join(place.home, ".cursor/mcp.json")
+        os.symlink("../dotfiles/mcp.json", link)
+        adopt(place, "--yes", name="a link in the user's settings is followed")
+        check(
+            os.path.islink(link) and "wrap" in read(target),
+            "the link stays, and its target is changed",
+            read(target),
+        )
+        adopt(place, "--undo", "--yes", "--file", link, name="--undo --file follows it, too")
+        check(os.path.islink(link) and read(target) == text, "and restores the target", read(target))
+        os.unlink(link)
+        for name, make, words in (
+            ("a read-only file", lambda p: os.chmod(p, 0o444), "read-only"),
+            ("a file with two names", lambda p: os.link(p, p + ".other"), "second name"),
+            ("a directory", lambda p: (os.unlink(p), os.mkdir(p)), "not a regular file"),
+            ("a pipe", lambda p: (os.rmdir(p), os.mkfifo(p)), "not a regular file"),
+        ):
+            if not os.path.isdir(link):
+                place.write("home/.cursor/mcp.json", text)
+            make(link)
+            answer = place.run("adopt", "--yes")
+            check(answer.code == 125 and words in answer.out, f"{name} is refused", answer)
+            if os.path.exists(link + ".other"):
+                os.unlink(link + ".other")
+        os.unlink(link)
+        if os.geteuid() == 0:
+            place.write("home/.cursor/mcp.json", text)
+            os.chown(link, 12345, 12345)
+            answer = place.run("adopt", "--yes")
+            check(
+                answer.code == 125 and ("another user" in answer.out),
+                "a file of another user is refused",
+                answer,
+            )
+            os.unlink(link)
+        # what a project names is not followed: it could be any file of the user
+        place.write("home/.other.json", text)
+        os.symlink("../.other.json", os.path.join(place.project, ".mcp.json"))
+        place.write("home/elsewhere/mcp.json", text)
+        os.symlink("../elsewhere", os.path.join(place.project, ".cursor"))
+        answer = place.run("adopt", "--yes")
+        check(
+            answer.code == 125
+            and "links of a project are not followed" in answer.out
+            and read(place.home + "/.other.json") == text
+            and read(place.home + "/elsewhere/mcp.json") == text,
+            "links of a project are refused",
+            answer,
+        )
+        os.unlink(os.path.join(place.project, ".mcp.json"))
+        os.unlink(os.path.join(place.project, ".cursor"))
+        named = place.write("home/anywhere.json", text)
+        adopt(place, "--yes", "--file", named, name="--file edits any file", texts=["agent-a.toml"])
+        check("wrap" in read(named), "and only this one", read(named))
+        adopt(
+            place, "--file", place.home + "/none", code=125, name="a missing --file is an error", stream="err"
+        )
+
+
+def hostile_project():
+    with Place() as place:
+        canary = os.path.join(place.root, "home/canary")
+        secret = place.write("home/.ssh/id_ed25519", "private\n")
+        text = (
+            json.dumps(
+                {
+                    "mcpServers": {
+                        "run": {"command": "touch", "args": [canary]},
+                        "wide": {
+                            "command": "npx",
+                            "args": ["@modelcontextprotocol/server-filesystem", "/", place.home, "../.."],
+                        },
+                        "script": {"command": "node", "args": [secret]},
+                        "own": {"command": place.home + "/.ssh/run"},
+                        "\u001b[31mred\n+ looks like a line\u202e": {
+                            "command": "a\u001b]0;x\u0007",
+                            "args": ["\r\u001b[2J"],
+                        },
+                        "../../../up": {"command": "a"},
+                        "a" * 5000: {"command": "a"},
+                        "mine": {
+                            "command": "toolcage",
+                            "args": ["wrap", "--policy", "./evil.toml", "--server", "x"],
+                        },
+                        "fake": {"command": "./toolcage", "args": ["wrap", "--policy", "x"]},
+                        "env": {
+                            "command": "a",
+                            "env": {"LD_PRELOAD": "./evil.so", "PATH": "/evil", "TOOLCAGE_POLICY": "/evil"},
+                        },
+                    }
+                },
+                ensure_ascii=False,
+            )
+            .replace("\u001b", "\\u001b")
+            .replace("\u0007", "\\u0007")
+        )
+        path = place.write("home/project/.mcp.json", text)
+        shown = place.shown("adopt", "--dry-run")
+        check(
+            b"\x1b]" not in shown and b"\x1b[31m" not in shown and b"\x1b[2J" not in shown,
+            "no escape sequence of the project reaches the terminal",
+            shown[:3000],
+        )
+        check("\u202e".encode() not in shown, "nor does a character that reorders text", shown[:3000])
+        answer = adopt(place, "--yes", name="a hostile project is adopted")
+        check(not os.path.exists(canary), "no command of it was run")
+        servers = pathlib.Path(place.home, ".config/toolcage/servers")
+        policies = {p.name: p.read_text() for p in servers.iterdir()}
+        check(
+            all(p.parent == servers for p in servers.rglob("*"))
+            and len(policies) == 8
+            and "up" in str(sorted(policies)),
+            "names of the project stay in the directory of policies",
+            sorted(policies),
+        )
+        for name, policy in policies.items():
+            granted = [line for line in policy.splitlines() if line.startswith("filesystem")]
+            check(
+                granted == ['filesystem = "none"']
+                or granted == [f'filesystem.readable = ["{place.project}"]'],
+                f"{name[:40]}: no path outside the project is granted",
+                granted,
+            )
+        check(
+            "outside the project: not granted" in answer.out,
+            "paths outside the project are listed as not granted",
+            answer,
+        )
+        check("the project chose the policy" in answer.out, "a policy of the project is pointed out", answer)
+        check("NOT CAGED by this toolcage" in answer.out, "another program of the name is, too", answer)
+        env = json.loads(read(path))["mcpServers"]["env"]["env"]
+        check(env == {}, "no variable of the project reaches toolcage itself", env)
+        changed = json.loads(read(path))
+        changed["mcpServers"]["run"]["args"][-1] = secret
+        place.write("home/project/.mcp.json", json.dumps(changed))
+        run = changed["mcpServers"]["run"]
+        result = place.run(*run["args"])
+        check(
+            result.code == 126 and "given one is different" in result.err,
+            "a later change of the command is refused",
+            result,
+        )
+        adopt(
+            place,
+            "--undo",
+            "--yes",
+            code=125,
+            name="--undo refuses the changed server",
+            stream="err",
+            texts=["no longer as it was written", "/before"],
+        )
+        backup = read(place.home + "/.local/state/toolcage/adopt/0001/before")
+        check(backup == text, "the backup that it names has the settings before")
+
+
+def concurrent():
+    with Place() as place:
+        path = place.write("home/.cursor/mcp.json", '{"n": 0, "mcpServers": {"a": {"command": "a"}}}')
+        stop, last = threading.Event(), [0]
+
+        def rewrite():
+            while not stop.is_set():
+                last[0] += 1
+                place.write(
+                    "home/.cursor/new", json.dumps({"n": last[0], "mcpServers": {"a": {"command": "a"}}})
+                )
+                os.replace(place.home + "/.cursor/new", path)
+                time.sleep(0.0005)
+
+        agent = threading.Thread(target=rewrite)
+        agent.start()
+        codes = [place.run("adopt", "--yes").code for _ in range(15)]
+        stop.set()
+        agent.join()
+        now = json.loads(read(path))
+        check(
+            set(codes) <= {0, 125},
+            "with an agent that rewrites its settings it succeeds or is refused",
+            codes,
+        )
+        check(now["n"] == last[0], "and the agent's last version is never lost", (now, last))
+        names = os.listdir(place.home + "/.cursor")
+        check(names == ["mcp.json"], "no temporary file stays", names)
+        both = [
+            place.popen("adopt", "--yes", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            for _ in range(4)
+        ]
+        for process in both:
+            process.wait(60)
+        check(read(path).count('"wrap"') == 1, "runs at the same time adopt a server once", read(path))
+
+
+def changed_since():
+    with Place() as place:
+        text = (
+            "// top\n"
+            '{\n  "mcpServers": {\n    "a": {\n      "command": "a",\n      "args": ["1"],\n      "env": {"X": "1", "Y": "2"}\n    },\n'
+            '    "b": {"command": "b"}\n  }\n}\n'
+        )
+        path = place.write("home/.cursor/mcp.json", text)
+        policy = place.home + "/.config/toolcage/servers/cursor-a.toml"
+        adopt(place, "--yes", name="two servers are adopted")
+        edited = (
+            read(path)
+            .replace("// top", "// new top")
+            .replace('"b": {', '"c": {"url": "https://x.example"},\n    "b": {')
+        )
+        place.write("home/.cursor/mcp.json", edited)
+        place.write("home/.config/toolcage/servers/cursor-a.toml", read(policy) + "# mine\n", 0o600)
+        answer = adopt(place, "--undo", "--yes", name="--undo takes its edits out of changed settings")
+        wanted = text.replace("// top", "// new top").replace(
+            '"b": {', '"c": {"url": "https://x.example"},\n    "b": {'
+        )
+        check(
+            read(path) == wanted.replace('{"X": "1", "Y": "2"}', '{"X": "1", "Y": "2"}'),
+            "everything else stays",
+            read(path),
+        )
+        check(
+            os.path.exists(policy) and "stays" in answer.err,
+            "a policy that was edited stays, and this is said",
+            answer,
+        )
+
+        place.write("home/.cursor/mcp.json", text)
+        adopt(place, "--yes", name="a new policy gets a new name", texts=["cursor-a-2.toml"])
+        data = json.loads(read(path).split("\n", 1)[1])
+        del data["mcpServers"]["a"]
+        place.write("home/.cursor/mcp.json", json.dumps(data))
+        adopt(place, "--undo", "--yes", name="a removed server is no obstacle")
+        check(
+            json.loads(read(path)) == {"mcpServers": {"b": {"command": "b"}}},
+            "the others are restored",
+            read(path),
+        )
+
+        place.write("home/.cursor/mcp.json", text)
+        adopt(place, "--yes", name="adopted once more")
+        os.unlink(path)
+        answer = adopt(place, "--undo", "--yes", name="settings that are gone are no obstacle")
+        check(
+            "does not exist any longer" in answer.err and len(own_files(place)) == 1,
+            "their policies are removed",
+            own_files(place),
+        )
+        codex = place.write(
+            "home/.codex/config.toml",
+            '[mcp_servers.a]\ncommand = "a"\nenv = { X = "1", Y = "2" }\n[mcp_servers.b]\ncommand = "b"\n[mcp_servers.b.env]\nX = "1"\n',
+        )
+        before = read(codex)
+        adopt(place, "--yes", name="TOML is adopted")
+        place.write("home/.codex/config.toml", "x = 1\n" + read(codex))
+        adopt(place, "--undo", "--yes", name="changed TOML is undone")
+        check(
+            read(codex).replace(" }", "}").replace("{ ", "{").replace("{ ", "{")
+            == ("x = 1\n" + before).replace(" }", "}").replace("{ ", "{"),
+            "as it was",
+            read(codex),
+        )
+
+
+def long_lines():
+    with Place() as place:
+        data = {
+            "history": "h" * 200000,
+            "apiKey": TOKEN,
+            "mcpServers": {"a": {"command": "a"}},
+            "more": ["m" * 1000] * 500,
+        }
+        text = json.dumps(data)
+        path = place.write("home/.claude.json", text)
+        answer = adopt(place, "--yes", name="settings in one line are adopted")
+        check(
+            len(answer.out) < 5000 and TOKEN not in answer.out,
+            "only the surroundings of the change are shown",
+            answer.out[:3000],
+        )
+        check(json.loads(read(path))["history"] == data["history"], "all the rest stays")
+        adopt(place, "--undo", "--yes", name="and undone")
+        check(read(path) == text, "byte for byte")
+
+
+def real_server():
+    server = MODULES / "@modelcontextprotocol/server-filesystem/dist/index.js"
+    if not server.exists() or not shutil.which("node"):
+        skip("a real server is started by the adopted settings", "tools/clients installs it")
+        return
+    with Place() as place:
+        notes = os.path.dirname(place.write("home/notes/todo.txt", "a note\n"))
+        modules = os.path.join(place.home, "servers/node_modules")
+        shutil.copytree(
+            MODULES,
+            modules,
+            symlinks=True,
+            ignore=shutil.ignore_patterns("@openai", "node-linux-*", "ai", "@ai-sdk", "@taplo"),
+        )
+        if running_as() == "ordinary":
+            subprocess.run(["chown", "-R", f"{ORDINARY}:{ORDINARY}", place.home], check=True)
+            os.chmod(place.root, 0o755)
+        script = f"{modules}/@modelcontextprotocol/server-filesystem/dist/index.js"
+        path = place.write(
+            "home/.cursor/mcp.json",
+            json.dumps({"mcpServers": {"files": {"command": shutil.which("node"), "args": [script, notes]}}}),
+        )
+        answer = adopt(
+            place, "--yes", name="a real server is adopted", texts=[f"write {notes}", f"read {modules}"]
+        )
+        entry = json.loads(read(path))["mcpServers"]["files"]
+        check(entry["command"] == PROGRAM, "the settings start toolcage", entry)
+        argv = place.argv(*entry["args"])
+        process = subprocess.Popen(
+            argv,
+            cwd=place.project,
+            env=place.environ,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+
+        def ask(number, method, params):
+            process.stdin.write(
+                json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}).encode()
+                + b"\n"
+            )
+            process.stdin.flush()
+            return json.loads(process.stdout.readline() or b"{}")
+
+        client = {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "test", "version": "1"},
+        }
+        first = ask(1, "initialize", client)
+        check("filesystem" in str(first), "the server behind the settings answers", (first, answer))
+        process.stdin.write(b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n')
+        listed = ask(2, "tools/list", {})
+        check("read_text_file" in str(listed), "its tools are listed", listed)
+        got = ask(3, "tools/call", {"name": "read_text_file", "arguments": {"path": notes + "/todo.txt"}})
+        check("a note" in str(got), "a granted file is read", got)
+        got = ask(4, "tools/call", {"name": "read_text_file", "arguments": {"path": path}})
+        check("mcpServers" not in str(got), "another is not", got)
+        process.stdin.close()
+        check(process.wait(30) == 0, "and it ends with its client", process.stderr.read().decode()[-500:])
+
+
+require_user()
+for part in (
+    every_agent,
+    secrets,
+    terminal,
+    bytes_kept,
+    refused_texts,
+    left_alone,
+    files,
+    hostile_project,
+    concurrent,
+    changed_since,
+    long_lines,
+    real_server,
+):
+    part()
+finish()
