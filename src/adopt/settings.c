@@ -105,12 +105,10 @@ void tc_adopt_classify(struct tc_adopt_server *server, bool remote)
     const struct tc_adopt_words *argv = &server->argv;
     if (server->why)
         return;
-    if (remote && !argv->count) {
+    if (!server->command.end || !argv->count || !argv->items[0][0]) {
         server->kind = TC_ADOPT_REMOTE;
-        return;
-    }
-    if (!argv->count || !argv->items[0][0]) {
-        tc_adopt_unclear(server, "it has neither a command nor a URL");
+        if (!remote)
+            tc_adopt_unclear(server, "it has neither a command nor a URL");
         return;
     }
     if (argv->count < 2 || !tc_streq(tc_path_base(argv->items[0]), "toolcage"))
