@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Reaches src/adopt. Input: settings of an agent, which a project may bring. Each server that can be
- * wrapped is, and is unwrapped again: its command and variables are then as before, and nothing
+ * Reaches src/adopt. Input: settings of an agent, which a project may bring. Each server that can
+ * be wrapped is, and is unwrapped again: its command and variables are then as before, and nothing
  * else has changed meanwhile. No policy grants a path outside the project. */
 #include "fuzz.h"
 

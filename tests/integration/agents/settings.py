@@ -19,6 +19,7 @@ import cli  # noqa: E402
 HERE = pathlib.Path(__file__).resolve()
 ROOT = HERE.parents[3]
 MODULES = ROOT / "build-agents" / "node_modules"
+SERVER = ROOT / "build-clients/node_modules/@modelcontextprotocol/server-filesystem/dist/index.js"
 CAGED = re.compile(r"(^|[_:])list_files$")
 offered = []
 
@@ -151,6 +152,24 @@ def judge(page, before, after, shells, said):
     )
 
 
+def adopted(desk, name, text, argv):
+    """A server in the agent's settings that toolcage adopt puts in a cage: its tools are still offered."""
+    if not SERVER.exists():
+        cli.skip(f"{desk.page}: a server is adopted", "tools/clients installs it")
+        return
+    words = ["node", str(SERVER.resolve()), str(desk.project)]
+    desk.put(name, text.replace("PROGRAM", json.dumps(words[0])).replace("ARGS", json.dumps(words[1:])[1:-1]))
+    done = desk.run(cli.TOOLCAGE, "adopt", "--yes")
+    listed = desk.run(cli.TOOLCAGE, "adopt", "--list")
+    cli.check("already wrapped" in listed.stdout, f"{desk.page}: a server is adopted", (done, listed))
+    tools, said = desk.offers(*argv)
+    cli.check(
+        any(re.search(r"(^|[_:])read_text_file$", tool) for tool in tools),
+        f"{desk.page}: its tools are offered from the cage",
+        (sorted(tools), said[-2000:]),
+    )
+
+
 def claude(desk):
     argv = [
         MODULES / "@anthropic-ai/claude-code-linux-x64/claude",
@@ -192,6 +211,8 @@ def codex(desk):
         got.append(tools)
         said.append(text)
     judge(desk.page, *got, {"exec_command", "shell", "shell_command", "local_shell"}, said)
+    server = "[mcp_servers.files] # mine\ncommand = PROGRAM\nargs = [ARGS]\n"
+    adopted(desk, "~/.codex/config.toml", model + server, argv)
 
 
 def gemini(desk):
@@ -239,6 +260,8 @@ def opencode(desk):
         got.append(tools)
         said.append(text)
     judge(desk.page, *got, {"bash", "write", "edit"}, said)
+    server = '// mine\n{"mcp": {"files": {"type": "local", "command": [PROGRAM, ARGS]}},'
+    adopted(desk, "~/.config/opencode/opencode.jsonc", server + json.dumps(model)[1:], argv)
 
 
 cli.require_user()
