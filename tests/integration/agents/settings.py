@@ -152,7 +152,7 @@ def judge(page, before, after, shells, said):
     )
 
 
-def adopted(desk, name, text, argv):
+def adopted(desk, name, text, argv, **more):
     """A server in the agent's settings that toolcage adopt puts in a cage: its tools are still offered."""
     if not SERVER.exists():
         cli.skip(f"{desk.page}: a server is adopted", "tools/clients installs it")
@@ -162,7 +162,7 @@ def adopted(desk, name, text, argv):
     done = desk.run(cli.TOOLCAGE, "adopt", "--yes")
     listed = desk.run(cli.TOOLCAGE, "adopt", "--list")
     cli.check("already wrapped" in listed.stdout, f"{desk.page}: a server is adopted", (done, listed))
-    tools, said = desk.offers(*argv)
+    tools, said = desk.offers(*argv, **more)
     cli.check(
         any(re.search(r"(^|[_:])read_text_file$", tool) for tool in tools),
         f"{desk.page}: its tools are offered from the cage",
@@ -189,6 +189,14 @@ def claude(desk):
     desk.take(0, 1)
     after, second = desk.offers(*argv, **more)
     judge(desk.page, before, after, {"Bash", "Write", "Edit"}, (first, second))
+    server = '{\n\t"mcpServers": {"files": {"type": "stdio", "command": PROGRAM, "args": [ARGS]}}\n}\n'
+    adopted(
+        desk,
+        "~/.claude.json",
+        server,
+        [*argv[:3], "--strict-mcp-config", "--mcp-config", desk.home / ".claude.json"],
+        **more,
+    )
 
 
 def codex(desk):
@@ -237,6 +245,8 @@ def gemini(desk):
     desk.take(0, 1)
     after, second = desk.offers(*argv, **more)
     judge(desk.page, before, after, {"run_shell_command", "write_file", "replace"}, (first, second))
+    server = '// mine\n{"security": {"auth": {"selectedType": "gemini-api-key"}}, "mcpServers": {"files": {"command": PROGRAM, "args": [ARGS]}}}'
+    adopted(desk, "~/.gemini/settings.json", server, argv, **more)
 
 
 def opencode(desk):
