@@ -49,7 +49,7 @@ static void add(struct deriving *d, struct tc_strv *list, const char *text)
 
 char *tc_adopt_slug(const char *name)
 {
-    enum { LONGEST = 40 };
+    enum { LONGEST = 60 };
     _autobuf_ struct tc_buf out = TC_BUF_INIT;
     for (; *name && out.len < LONGEST; name++) {
         bool plain =
@@ -82,6 +82,8 @@ bool tc_adopt_is_secret(const char *name, const char *value)
     for (; from[n]; n++)
         upper[n] = from[n] == '-' ? '_' : (char)toupper((unsigned char)from[n]);
     upper[n] = '\0';
+    if (tc_startswith(value, "eyJ") || tc_startswith(value, "-----BEGIN"))
+        return true; /* a JSON Web Token, a key */
     if (!*value || (tc_adopt_has_variable(value) && !tc_credential_token(value)))
         return false;
     return tc_credential_variable(upper) || tc_endswith(upper, "AUTHORIZATION") ||

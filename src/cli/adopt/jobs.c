@@ -7,6 +7,7 @@
 
 #include "cli/adopt/places.h"
 #include "cli/call/replace.h"
+#include "cli/call/secret.h"
 #include "cli/show/clean.h"
 #include "cli/show/diff.h"
 #include "cli/show/say.h"
@@ -330,9 +331,12 @@ static bool is_open_already(const struct tc_adopt_run *run, const struct tc_adop
     return false;
 }
 
-static int do_file(struct tc_adopt_run *run, const char *agent, const char *path, bool project,
-                   struct tc_failure *failure)
+enum origin { OF_USER, OF_PROJECT, NAMED_BY_USER };
+
+static int do_file(struct tc_adopt_run *run, const char *agent, const char *path,
+                   enum origin origin, struct tc_failure *failure)
 {
+    bool project = origin == OF_PROJECT;
     struct tc_adopt_target target = {.agent = agent, .project = project};
     bool end = false;
     target.failed = tc_adopt_open(path, !project, &target.file, &target.failure) != 0;
@@ -340,6 +344,10 @@ static int do_file(struct tc_adopt_run *run, const char *agent, const char *path
         tc_adopt_close(&target.file);
         return 0;
     }
+    /* what a tool wrote is not what the user wants to start */
+    if (!target.failed && origin == OF_USER)
+        target.failed =
+            tc_secret_check(target.file.path, (struct tc_writers){0}, &target.failure) != 0;
     struct tc_adopt_target *targets =
         reallocarray(run->targets, run->target_count + 1, sizeof(*targets));
     if (!targets) {
@@ -404,14 +412,15 @@ static int do_named(struct tc_adopt_run *run, const char *path, struct tc_failur
     if (!real)
         return tc_failure_set(failure, TOOLCAGE_ENOT_FOUND, "name a settings file that exists",
                               "cannot open %s: %s", path, strerror(errno));
+    enum origin origin = is_project(run, real) ? OF_PROJECT : NAMED_BY_USER;
     for (size_t i = 0; tc_adopt_place_at(i); i++) {
         const struct tc_adopt_place *place = tc_adopt_place_at(i);
         _autofree_ char *known = tc_adopt_place_path(place, run->project);
         _autofree_ char *its = known ? realpath(known, NULL) : NULL;
         if (its && !strcmp(its, real))
-            return do_file(run, place->agent, real, is_project(run, real), failure);
+            return do_file(run, place->agent, real, origin, failure);
     }
-    return do_file(run, "agent", real, is_project(run, real), failure);
+    return do_file(run, "agent", real, origin, failure);
 }
 
 int tc_adopt_collect(struct tc_adopt_run *run, const char *file, struct tc_failure *failure)
@@ -424,7 +433,7 @@ int tc_adopt_collect(struct tc_adopt_run *run, const char *file, struct tc_failu
         const struct tc_adopt_place *place = tc_adopt_place_at(i);
         _autofree_ char *path = tc_adopt_place_path(place, run->project);
         bool project = place->base == TC_BASE_PROJECT && path && is_project(run, path);
-        if (path && do_file(run, place->agent, path, project, failure))
+        if (path && do_file(run, place->agent, path, project ? OF_PROJECT : OF_USER, failure))
             return -1;
     }
     return 0;

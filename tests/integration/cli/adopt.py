@@ -508,6 +508,16 @@ def files():
         )
         os.unlink(os.path.join(place.project, ".mcp.json"))
         os.unlink(os.path.join(place.project, ".cursor"))
+        path = place.write("home/.cursor/mcp.json", text)
+        ran = place.run("exec", "--write", place.home + "/.cursor", "true")
+        answer = place.run("adopt", "--yes")
+        check(
+            ran.code == 0 and answer.code == 125 and "may have been written by a tool" in answer.out,
+            "settings that a tool may have written are refused",
+            (ran, answer),
+        )
+        adopt(place, "--yes", "--file", path, name="until the user names them")
+        adopt(place, "--undo", "--yes", name="and undone")
         named = place.write("home/anywhere.json", text)
         adopt(place, "--yes", "--file", named, name="--file edits any file", texts=["agent-a.toml"])
         check("wrap" in read(named), "and only this one", read(named))
