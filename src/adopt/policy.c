@@ -363,10 +363,29 @@ static void grant_argument(struct deriving *d, const struct tc_adopt_known *row,
         grant(d, path, row->writable);
 }
 
+/* Does the command surely start this package, and not another one that only names it? */
+static bool is_sure(const struct deriving *d, const struct tc_adopt_known *row, size_t at)
+{
+    static const char *const flags[] = {"-y", "--yes", "-q", "--quiet"};
+    const char *word = d->argv.items[at], *first = d->argv.items[0];
+    if (!d->facts->project)
+        return true;
+    if (!at) /* installed by the user */
+        return !strchr(word, '/');
+    for (size_t i = 1; i < at; i++)
+        if (!TC_AMONG(flags, d->argv.items[i]))
+            return false;
+    size_t length = tc_adopt_package(word);
+    return (tc_streq(first, "npx") || tc_streq(first, "uvx")) && strlen(row->package) == length &&
+           !strncmp(word, row->package, length);
+}
+
 static const struct tc_adopt_known *derive_known(struct deriving *d)
 {
     size_t at = 0;
     const struct tc_adopt_known *row = tc_adopt_known(&d->argv, &at);
+    if (row && row->host && !is_sure(d, row, at))
+        return NULL;
     for (size_t i = at + 1; row && i < d->argv.count; i++) {
         const char *word = d->argv.items[i];
         if (row->option ? tc_streq(d->argv.items[i - 1], row->option)
@@ -547,11 +566,11 @@ static char *write_policy(struct deriving *d, const char *name)
 static void finish_grants(struct deriving *d)
 {
     if (!d->readable.count && !d->writable.count)
-        put_line(&d->grants, "none of your files", NULL, "");
+        put_line(&d->grants, "access none of your files", NULL, "");
     for (size_t i = 0; i < d->network.count; i++)
         put_line(&d->grants, "connect to ", d->network.items[i], ":443");
     if (!d->network.count)
-        put_line(&d->grants, "no network", NULL, "");
+        put_line(&d->grants, "use no network", NULL, "");
 }
 
 static void derive(struct deriving *d, const char *name)

@@ -540,6 +540,11 @@ def hostile_project():
                             "args": ["@modelcontextprotocol/server-filesystem", "/", place.home, "../.."],
                         },
                         "script": {"command": "node", "args": [secret]},
+                        "token": {
+                            "command": "node",
+                            "args": ["x.js", "@modelcontextprotocol/server-github"],
+                            "env": {"GITHUB_PERSONAL_ACCESS_TOKEN": "${env:GITHUB_TOKEN}"},
+                        },
                         "own": {"command": place.home + "/.ssh/run"},
                         "\u001b[31mred\n+ looks like a line\u202e": {
                             "command": "a\u001b]0;x\u0007",
@@ -577,7 +582,7 @@ def hostile_project():
         policies = {p.name: p.read_text() for p in servers.iterdir()}
         check(
             all(p.parent == servers for p in servers.rglob("*"))
-            and len(policies) == 8
+            and len(policies) == 9
             and "up" in str(sorted(policies)),
             "names of the project stay in the directory of policies",
             sorted(policies),
@@ -590,6 +595,11 @@ def hostile_project():
                 f"{name[:40]}: no path outside the project is granted",
                 granted,
             )
+        check(
+            not [name for name, policy in policies.items() if "api.github.com" in policy],
+            "a program that only names a known server gets no host and no token",
+            policies,
+        )
         check(
             "outside the project: not granted" in answer.out,
             "paths outside the project are listed as not granted",
