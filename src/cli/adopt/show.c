@@ -133,7 +133,7 @@ int tc_adopt_print_next(const struct tc_adopt_run *run)
             if (run->targets[i].jobs[k].adopted)
                 put_next(out, &run->targets[i].jobs[k]);
     (void)fputs("  restart the agents\n"
-                "  if a server lacks something: toolcage learn [--read PATH] -- COMMAND shows what "
+                "  if a server lacks something: toolcage learn --stdin none -- COMMAND shows what "
                 "it accesses\n"
                 "  toolcage adopt --undo takes it all back\n",
                 out);

@@ -738,6 +738,20 @@ def changed_since():
         )
 
 
+def adopted_twice():
+    with Place() as place:
+        text = '{"mcpServers": {\n  "a": {"command": "a"}\n}}\n'
+        path = place.write("home/.cursor/mcp.json", text)
+        adopt(place, "--yes", name="a first server is adopted")
+        more = ',\n  "b": {"command": "b", "env": {"API_KEY": "0123456789"}}\n}}'
+        place.write("home/.cursor/mcp.json", read(path).replace("\n}}", more))
+        answer = adopt(place, "--yes", name="a second one is adopted later", texts=["already wrapped"])
+        check(answer.out.count("@@ ") == 1 and read(path).count('"wrap"') == 2, "it alone is changed", answer)
+        adopt(place, "--undo", "--yes", name="--undo takes both back")
+        check(read(path) == text.replace("\n}}", more), "a server added in between stays", read(path))
+        check(not own_files(place), "no backup is left", own_files(place))
+
+
 def long_lines():
     with Place() as place:
         data = {
@@ -834,6 +848,7 @@ for part in (
     hostile_project,
     concurrent,
     changed_since,
+    adopted_twice,
     long_lines,
     real_server,
 ):
