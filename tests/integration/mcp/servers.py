@@ -207,7 +207,7 @@ async def npx(place, policy):
         )
         answer = await client.call_tool("write_file", {"path": "/workspace/inbox/x", "content": "y"})
         cli.check(
-            answer.is_error and "approve" in answer.content[0].text,
+            answer.is_error and "approval" in answer.content[0].text,
             "npx: a tool that a person must approve",
             answer,
         )
