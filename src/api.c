@@ -370,24 +370,45 @@ EXPORT int toolcage_engine_changes_json(struct toolcage_engine *engine, const ch
     NEED(ret_json);
     if (path_count)
         NEED(call);
-    return closed(tc_engine_changes(engine, call, "show", path_count, paths, ret_json, err), err);
+    return closed(tc_engine_changes(engine, call, "show", NULL, path_count, paths, ret_json, err),
+                  err);
+}
+
+static int settle_changes(const char *function, struct toolcage_engine *engine, const char *call,
+                          int32_t settle, const char *digest, size_t path_count,
+                          const char *const paths[], char **ret_json, struct toolcage_error **err)
+{
+    static const char *const actions[] = {[TOOLCAGE_SETTLE_COMMIT] = "commit",
+                                          [TOOLCAGE_SETTLE_OVERWRITE] = "overwrite",
+                                          [TOOLCAGE_SETTLE_DISCARD] = "discard",
+                                          [TOOLCAGE_SETTLE_STEERING] = "steering"};
+    if (settle < 0 || (size_t)settle >= TC_COUNT(actions))
+        return fail_usage(err, function, "settle must be one of TOOLCAGE_SETTLE_...");
+    return closed(
+        tc_engine_changes(engine, call, actions[settle], digest, path_count, paths, ret_json, err),
+        err);
 }
 
 EXPORT int toolcage_engine_settle_json(struct toolcage_engine *engine, const char *call,
                                        int32_t settle, size_t path_count, const char *const paths[],
                                        char **ret_json, struct toolcage_error **err)
 {
-    static const char *const actions[] = {[TOOLCAGE_SETTLE_COMMIT] = "commit",
-                                          [TOOLCAGE_SETTLE_OVERWRITE] = "overwrite",
-                                          [TOOLCAGE_SETTLE_DISCARD] = "discard",
-                                          [TOOLCAGE_SETTLE_STEERING] = "steering"};
     NEED(engine);
     NEED(call);
     NEED(ret_json);
-    if (settle < 0 || (size_t)settle >= TC_COUNT(actions))
-        return fail_usage(err, __func__, "settle must be one of TOOLCAGE_SETTLE_...");
-    return closed(
-        tc_engine_changes(engine, call, actions[settle], path_count, paths, ret_json, err), err);
+    return settle_changes(__func__, engine, call, settle, NULL, path_count, paths, ret_json, err);
+}
+
+EXPORT int toolcage_engine_settle_seen_json(struct toolcage_engine *engine, const char *call,
+                                            int32_t settle, const char *digest, size_t path_count,
+                                            const char *const paths[], char **ret_json,
+                                            struct toolcage_error **err)
+{
+    NEED(engine);
+    NEED(call);
+    NEED(digest);
+    NEED(ret_json);
+    return settle_changes(__func__, engine, call, settle, digest, path_count, paths, ret_json, err);
 }
 
 EXPORT int toolcage_engine_clean(struct toolcage_engine *engine, uint32_t *ret_removed,

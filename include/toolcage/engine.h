@@ -53,8 +53,9 @@ int toolcage_engine_doctor_json(struct toolcage_engine *engine, char **ret_json,
  * With `call` NULL, the calls that have staged changes: {"held": [{"call", "tool", "at", "changes",
  * "caches"}]}, `at` in seconds of real time. With the id of a call, its changes: {"call",
  * "changes": [...], "files": [...]} as in a result. `host` of a change is its path on the host, and
- * `files` has the new content of small files. `paths` (with a call) selects changes as in
- * toolcage_engine_settle_json().
+ * `files` has the new content of small files. `digest` identifies all of it, for
+ * toolcage_engine_settle_seen_json(); it is missing if a staged file cannot be read. `paths` (with
+ * a call) selects changes as in toolcage_engine_settle_json(); then there is no `digest`.
  *
  * Waits for the helper. The caller frees *ret_json (toolcage_free). Errors: TOOLCAGE_EUSAGE (no
  * such call; no staged change at a path), TOOLCAGE_EPATH, TOOLCAGE_EBACKEND and those above. */
@@ -86,6 +87,18 @@ enum {
 int toolcage_engine_settle_json(struct toolcage_engine *engine, const char *call, int32_t settle,
                                 size_t path_count, const char *const paths[], char **ret_json,
                                 struct toolcage_error **err);
+
+/* Settles staged changes as toolcage_engine_settle_json() does, but only if they are still those
+ * that a person has seen: `digest` is that of toolcage_engine_changes_json(), and covers every
+ * staged change of the call, also those that `paths` does not select: paths, kinds, modes, the
+ * targets of links, the content, and the version of each file of the host when the call began. A
+ * file that the host has changed since then is not applied, as with that function. Another digest
+ * is TOOLCAGE_EDENIED, and then nothing is settled. Thread-safe. The caller frees *ret_json
+ * (toolcage_free). Other errors as toolcage_engine_settle_json(). */
+int toolcage_engine_settle_seen_json(struct toolcage_engine *engine, const char *call,
+                                     int32_t settle, const char *digest, size_t path_count,
+                                     const char *const paths[], char **ret_json,
+                                     struct toolcage_error **err);
 
 /* Sessions of this user's calls (toolcage_call_set_session()), {"sessions": [{"name", "tool",
  * "bounds", "calls", "bytes", "made", "used"}]}; times are seconds of real time, `bounds` is the

@@ -64,9 +64,10 @@ int tc_engine_probes(struct toolcage_engine *engine, const struct tc_outcome **r
                      struct toolcage_error **err);
 
 /* Jobs that are not calls; these functions wait for the helper. */
+/* `seen`: the digest of the changes that a person saw; NULL: settles whatever is staged. */
 int tc_engine_changes(struct toolcage_engine *engine, const char *call, const char *action,
-                      size_t path_count, const char *const paths[], char **ret_json,
-                      struct toolcage_error **err);
+                      const char *seen, size_t path_count, const char *const paths[],
+                      char **ret_json, struct toolcage_error **err);
 int tc_engine_sessions(struct toolcage_engine *engine, const char *name, const char *action,
                        char **ret_json, struct toolcage_error **err);
 int tc_engine_doctor(struct toolcage_engine *engine, char **ret_json, struct toolcage_error **err);

@@ -19,6 +19,7 @@ struct ask {
     const char *action;
     size_t path_count; /* which of the call's changes; none: all */
     const char *const *paths;
+    const char *seen; /* the digest of the changes that a person saw; NULL: it does not matter */
     /* The helper's reply as JSON text: owned, NULL when out of memory. */
     char *(*write)(const char *name, const struct tc_outcome *outcome);
 };
@@ -26,7 +27,8 @@ struct ask {
 /* The job's message: a plan that contains the action, the name and the paths. */
 static int make_plan(const struct ask *ask, int *ret_fd, struct toolcage_error **err)
 {
-    struct tc_plan plan = {.payload = strdup(ask->action)};
+    struct tc_plan plan = {.payload = strdup(ask->action),
+                           .bounds = ask->seen ? strdup(ask->seen) : NULL};
     char **name = ask->kind == TC_JOB_CHANGES ? &plan.call : &plan.session;
     *name = strdup(ask->name ? ask->name : "");
     bool whole = true;
@@ -34,7 +36,7 @@ static int make_plan(const struct ask *ask, int *ret_fd, struct toolcage_error *
         whole = tc_strv_add(&plan.argv, ask->paths[i]);
     struct tc_wire wire = TC_WIRE_PUT_INIT;
     tc_plan_visit(&wire, &plan);
-    bool fine = whole && *name && plan.payload && !wire.failed;
+    bool fine = whole && *name && plan.payload && !ask->seen == !plan.bounds && !wire.failed;
     *ret_fd = fine ? tc_memfd("toolcage-kept", wire.out.data, wire.out.len) : -1;
     int saved = errno;
     tc_buf_done(&wire.out);
@@ -114,6 +116,7 @@ static char *write_changes(const char *call, const struct tc_outcome *outcome)
     tc_buf_addc(&buf, '{');
     if (call) {
         tc_json_member(&buf, "call", call);
+        tc_json_optional(&buf, "digest", outcome->seen);
         tc_result_write_changes(&buf, outcome);
         tc_result_write_files(&buf, outcome);
     } else {
@@ -136,8 +139,8 @@ static int check_paths(size_t count, const char *const paths[], struct toolcage_
 }
 
 int tc_engine_changes(struct toolcage_engine *engine, const char *call, const char *action,
-                      size_t path_count, const char *const paths[], char **ret_json,
-                      struct toolcage_error **err)
+                      const char *seen, size_t path_count, const char *const paths[],
+                      char **ret_json, struct toolcage_error **err)
 {
     const struct ask ask = {.kind = TC_JOB_CHANGES,
                             .stage = "changes",
@@ -145,6 +148,7 @@ int tc_engine_changes(struct toolcage_engine *engine, const char *call, const ch
                             .action = action ? action : "show",
                             .path_count = path_count,
                             .paths = paths,
+                            .seen = seen,
                             .write = write_changes};
     int r = tc_engine_check(engine, err);
     if (r == 0)

@@ -405,7 +405,7 @@ static void work_changes(struct tc_task *task)
     for (size_t i = 0; i < TC_COUNT(words); i++)
         if (strcmp(j->plan.payload, words[i]) == 0)
             (void)tc_held_settle(j->plan.call, (enum tc_held_action)i, &j->plan.argv,
-                                 &j->late_outcome);
+                                 j->plan.bounds, &j->late_outcome);
 }
 
 static void work_sessions(struct tc_task *task)

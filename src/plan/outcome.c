@@ -146,6 +146,7 @@ static TC_FIELDS(session_row_fields, SESSION_ROW);
     F(ONE, limit)                                                                             \
     F(ONE, notice)                                                                            \
     F(ONE, note)                                                                              \
+    F(ONE, seen)                                                                              \
     F(STRUCT, failure, TC_OF(failure_fields))                                                 \
     F(ONE, wall_us)                                                                           \
     F(ONE, cpu_us)                                                                            \

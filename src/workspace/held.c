@@ -321,6 +321,33 @@ static int settle_list(int own, struct tc_held_list *list, enum tc_held_action a
                : bring_back(own, list, &choice, action == TC_HELD_OVERWRITE, outcome);
 }
 
+/* Are the changes those that a person has seen? */
+static int check_seen(int own, struct tc_held_list *list, const char *seen,
+                      struct tc_outcome *outcome)
+{
+    static const char hint[] = "look at them again: toolcage changes CALL";
+    char digest[TC_DIGEST_SIZE];
+    if (tc_held_digest(own, list, digest) < 0)
+        return fail_held(outcome, list->call, TOOLCAGE_EBACKEND, hint,
+                         "cannot read all staged changes of call");
+    errno = 0;
+    return strcmp(digest, seen) == 0
+               ? 0
+               : fail_held(outcome, list->call, TOOLCAGE_EDENIED, hint,
+                           "the staged changes are no longer those that were shown, of call");
+}
+
+/* A digest that cannot be made approves nothing. */
+static int note_seen(int own, struct tc_held_list *list, struct tc_outcome *outcome)
+{
+    char digest[TC_DIGEST_SIZE];
+    bool made = tc_held_digest(own, list, digest) == 0;
+    outcome->seen = made ? strdup(digest) : NULL;
+    return !made || outcome->seen
+               ? 0
+               : tc_cage_fail_memory(&(struct tc_cage){.outcome = outcome}, "changes");
+}
+
 static int discard_all(int dir, const char *call, struct tc_outcome *outcome)
 {
     return tc_remove_tree(dir, call) == 0
@@ -329,8 +356,19 @@ static int discard_all(int dir, const char *call, struct tc_outcome *outcome)
                            "cannot remove the changes of call");
 }
 
+static int settle_seen(int own, struct tc_held_list *list, enum tc_held_action action,
+                       const struct tc_strv *paths, const char *seen, struct tc_outcome *outcome)
+{
+    int rc = seen ? check_seen(own, list, seen, outcome) : 0;
+    if (rc == 0)
+        rc = settle_list(own, list, action, paths, outcome);
+    if (rc == 0 && action == TC_HELD_SHOW && !paths->count)
+        rc = note_seen(own, list, outcome);
+    return rc;
+}
+
 int tc_held_settle(const char *call, enum tc_held_action action, const struct tc_strv *paths,
-                   struct tc_outcome *outcome)
+                   const char *seen, struct tc_outcome *outcome)
 {
     struct tc_held_list list = {0};
     _autofd_ int dir = is_id(call) ? tc_held_look() : (errno = ENOENT, -1);
@@ -351,14 +389,14 @@ int tc_held_settle(const char *call, enum tc_held_action action, const struct tc
     if (tc_store_lock(own, true) < 0)
         return fail_held(outcome, call, TOOLCAGE_EBACKEND, "try again when it has ended",
                          "another program is committing or discarding the changes of call");
-    if (action == TC_HELD_DISCARD && !paths->count)
+    if (action == TC_HELD_DISCARD && !paths->count && !seen)
         rc = discard_all(dir, call, outcome);
     else if (read_list(own, &list) < 0)
         rc = fail_held(outcome, call, TOOLCAGE_EBACKEND,
                        "discard them; their files are in the state directory, below held",
                        "cannot read the list of changes of call");
     else
-        rc = settle_list(own, &list, action, paths, outcome);
+        rc = settle_seen(own, &list, action, paths, seen, outcome);
     tc_held_list_done(&list);
     return rc;
 }

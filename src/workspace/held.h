@@ -9,6 +9,7 @@
 #ifndef TC_WORKSPACE_HELD_H
 #define TC_WORKSPACE_HELD_H
 
+#include "base/digest.h"
 #include "linux/walk.h"
 #include "workspace/workspace.h"
 
@@ -99,9 +100,13 @@ enum tc_held_action {
 int tc_held_calls(struct tc_outcome *outcome);
 /* Shows, commits or discards the changes of one call; they, or the results, are in
  * outcome->changes. `paths` selects changes at or below these paths of the cage; none: all. The
- * others stay staged. 0, or -1 with the failure written. */
+ * others stay staged. Shown without paths, outcome->seen is the digest of all. `seen`: only if the
+ * changes still have this digest; NULL: whatever they are. 0, or -1 with the failure written. */
 int tc_held_settle(const char *call, enum tc_held_action action, const struct tc_strv *paths,
-                   struct tc_outcome *outcome);
+                   const char *seen, struct tc_outcome *outcome);
+/* held_digest.c: the digest of all staged changes in `own`. 0, or -1 with errno: some could not be
+ * read. */
+int tc_held_digest(int own, struct tc_held_list *list, char ret[TC_DIGEST_SIZE]);
 /* Removes the unfinished directories of dead processes; returns how many. */
 unsigned tc_held_sweep(void);
 

@@ -13,9 +13,9 @@ int tc_held_calls(struct tc_outcome *outcome)
 }
 
 int tc_held_settle(const char *call, enum tc_held_action action, const struct tc_strv *paths,
-                   struct tc_outcome *outcome)
+                   const char *seen, struct tc_outcome *outcome)
 {
-    (void)call, (void)action, (void)paths, (void)outcome;
+    (void)call, (void)action, (void)paths, (void)seen, (void)outcome;
     return 0;
 }
 

@@ -12,7 +12,8 @@
 #include "scene.h"
 #include "workspace/held.h"
 
-static const char call[] = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
+#define CALL "01ARZ3NDEKTSV4RRFFQ69G5FAV"
+static const char call[] = CALL;
 
 /* A call has ended, and its changes are staged. */
 static void stage(const char *before, const char *tool, const char *changes)
@@ -37,14 +38,20 @@ static void stage(const char *before, const char *tool, const char *changes)
         (struct tc_tree_host){.privileged = geteuid() == 0, .uid = geteuid(), .gid = getegid()};
 }
 
-static int settle(enum tc_held_action action, const char *path, struct tc_outcome *outcome)
+static int settle_seen(enum tc_held_action action, const char *path, const char *seen,
+                       struct tc_outcome *outcome)
 {
     char *paths[] = {(char *)(uintptr_t)path};
     const struct tc_strv wanted = {.items = paths, .count = path ? 1 : 0};
     mode_t mask = umask(0);
-    int rc = tc_held_settle(call, action, &wanted, outcome);
+    int rc = tc_held_settle(call, action, &wanted, seen, outcome);
     (void)umask(mask);
     return rc;
+}
+
+static int settle(enum tc_held_action action, const char *path, struct tc_outcome *outcome)
+{
+    return settle_seen(action, path, NULL, outcome);
 }
 
 /* How many changes wait, and how many of these are caches. */
@@ -228,6 +235,99 @@ static void refused_settlements_change_nothing(void **state)
     }
 }
 
+/* The digest of what is staged; owned by the caller. */
+static char *seen_now(void)
+{
+    struct tc_outcome outcome = {0};
+    assert_int_equal(settle(TC_HELD_SHOW, NULL, &outcome), 0);
+    char *seen = strdup(outcome.seen);
+    tc_outcome_done(&outcome);
+    return seen;
+}
+
+#define LINKED TOOL "; ln -s d copy/l"
+#define STAGED_LINK                                                 \
+    "modified a (pending approval), deleted d (pending approval), " \
+    "deleted d/f (pending approval), added l (pending approval), "  \
+    "added n (pending approval), added n/x (pending approval)"
+
+static void other_changes_than_the_seen_are_not_settled(void **state)
+{
+    static const char *const rows[] = {
+        "echo -n tvo >state/held/" CALL "/0/a",
+        "echo -n more >>state/held/" CALL "/0/a",
+        "chmod 755 state/held/" CALL "/0/n/x",
+        "ln -sfn n state/held/" CALL "/0/l",
+        "rm state/held/" CALL "/0/n/x",
+        "rm state/held/" CALL "/0/n/x; ln -s ../a state/held/" CALL "/0/n/x",
+        "printf '\\0' >>state/held/" CALL "/list",
+    };
+    static const enum tc_held_action actions[] = {TC_HELD_COMMIT, TC_HELD_OVERWRITE,
+                                                  TC_HELD_STEERING, TC_HELD_DISCARD};
+    (void)state;
+    for (size_t i = 0; i < TC_COUNT(rows); i++)
+        for (size_t k = 0; k < TC_COUNT(actions); k++) {
+            struct tc_outcome outcome = {0};
+            stage(WORK, LINKED, STAGED_LINK);
+            _autofree_ char *seen = seen_now();
+            scene_sh(rows[i]);
+            assert_int_equal(settle_seen(actions[k], NULL, seen, &outcome), -1);
+            bool damaged = i + 1 == TC_COUNT(rows);
+            assert_int_equal(outcome.failure.code, damaged ? TOOLCAGE_EBACKEND : TOOLCAGE_EDENIED);
+            scene_expect(rows[i], "host", scene_tree("host"), "a=1 d/ d/f=1");
+            assert_int_equal(access("state/held/" CALL "/0/a", F_OK), 0);
+            tc_outcome_done(&outcome);
+        }
+}
+
+static void seen_changes_are_settled_once(void **state)
+{
+    struct tc_outcome outcome = {0}, again = {0}, part = {0};
+    (void)state;
+    stage(WORK, LINKED, STAGED_LINK);
+    _autofree_ char *seen = seen_now(), *same = seen_now();
+    assert_string_equal(seen, same);
+    /* one of two people has decided about a file meanwhile */
+    assert_int_equal(settle_seen(TC_HELD_COMMIT, "/workspace/a", seen, &part), 0);
+    assert_null(part.seen);
+    assert_int_equal(settle_seen(TC_HELD_COMMIT, NULL, seen, &again), -1);
+    assert_int_equal(again.failure.code, TOOLCAGE_EDENIED);
+    _autofree_ char *rest = seen_now();
+    assert_string_not_equal(rest, seen);
+    assert_int_equal(settle_seen(TC_HELD_COMMIT, NULL, rest, &outcome), 0);
+    scene_expect("once", "host", scene_tree("host"), "a=two l->d n/ n/x=1");
+    tc_outcome_done(&again);
+    assert_int_equal(settle_seen(TC_HELD_COMMIT, NULL, rest, &again), -1);
+    assert_int_equal(again.failure.code, TOOLCAGE_EUSAGE);
+    tc_outcome_done(&outcome);
+    tc_outcome_done(&again);
+    tc_outcome_done(&part);
+}
+
+/* A file of the host that changed after the review stays, though the digest is the seen one. */
+static void newer_host_file_conflicts_with_seen_changes(void **state)
+{
+    struct tc_outcome outcome = {0};
+    (void)state;
+    stage(WORK, TOOL, STAGED);
+    _autofree_ char *seen = seen_now();
+    scene_sh("echo -n three >host/a");
+    assert_int_equal(settle_seen(TC_HELD_COMMIT, NULL, seen, &outcome), 0);
+    scene_expect("newer", "changes", scene_changes(&outcome),
+                 "modified a (conflict), deleted d, deleted d/f, added n, added n/x");
+    tc_outcome_done(&outcome);
+}
+
+static void unreadable_staged_file_is_known_by_its_times(void **state)
+{
+    struct tc_outcome outcome = {0};
+    (void)state;
+    stage(WORK, TOOL "; chmod 000 copy/a", STAGED);
+    _autofree_ char *seen = seen_now();
+    assert_int_equal(settle_seen(TC_HELD_COMMIT, NULL, seen, &outcome), 0);
+    tc_outcome_done(&outcome);
+}
+
 static void only_an_id_names_a_call(void **state)
 {
     static const char *const names[] = {"",
@@ -241,7 +341,7 @@ static void only_an_id_names_a_call(void **state)
     stage(WORK, TOOL, STAGED);
     for (size_t i = 0; i < TC_COUNT(names); i++) {
         struct tc_outcome outcome = {0};
-        assert_int_equal(tc_held_settle(names[i], TC_HELD_DISCARD, &none, &outcome), -1);
+        assert_int_equal(tc_held_settle(names[i], TC_HELD_DISCARD, &none, NULL, &outcome), -1);
         assert_int_equal(outcome.failure.code, TOOLCAGE_EUSAGE);
         tc_outcome_done(&outcome);
     }
@@ -266,6 +366,10 @@ int main(void)
         cmocka_unit_test(caches_are_dropped_with_the_last_other_change),
         cmocka_unit_test(files_come_back_as_the_tool_left_them),
         cmocka_unit_test(refused_settlements_change_nothing),
+        cmocka_unit_test(other_changes_than_the_seen_are_not_settled),
+        cmocka_unit_test(seen_changes_are_settled_once),
+        cmocka_unit_test(newer_host_file_conflicts_with_seen_changes),
+        cmocka_unit_test(unreadable_staged_file_is_known_by_its_times),
         cmocka_unit_test(only_an_id_names_a_call),
         cmocka_unit_test(unfinished_staging_is_swept),
     };
