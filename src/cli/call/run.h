@@ -28,9 +28,15 @@ int tc_terminal_run(struct toolcage_call *call, int *ret_signal, struct tc_failu
 
 /* ---- question.c: staged changes ---- */
 
+struct tc_person;
+
 /* Asks at the terminal, if there is one, whether to apply a call's staged changes. Reports the
  * outcome, or how to decide later. 0, or the exit code of a failure. */
 int tc_changes_ask(struct toolcage_engine *engine, const struct toolcage_result *result);
+/* Shows the staged changes of the call with this id to the person, asks, and settles them as
+ * answered. 0, or the exit code of a failure. */
+int tc_changes_decide(struct toolcage_engine *engine, const char *call,
+                      const struct tc_person *person);
 
 /* TOOLCAGE_SETTLE_… for "commit", "overwrite", "steering" or "discard". */
 static inline int32_t tc_settle_of(const char *action)

@@ -13,6 +13,7 @@
 enum { SECONDS = 10, UNCOMPARED_LISTED = 20 };
 
 static const char none[] = "/dev/null";
+static const char not_text[] = "not text", too_large[] = "too large";
 
 /* A policy that grants only this file. */
 static struct toolcage_policy *grant(const char *host, int64_t ms)
@@ -41,8 +42,11 @@ struct comparing {
     const struct tc_review *review;
     struct tc_review_lines lines;
     int64_t until;
+    int fd;     /* for what is printed at once */
+    FILE *into; /* or the text that gets it; NULL: none */
     bool late;
-    bool cut; /* the content of some files was not sent */
+    bool cut;    /* the content of some files was not sent */
+    bool hidden; /* text is not shown */
 };
 
 /* One change and its contents. */
@@ -143,10 +147,10 @@ static const char *put_change(FILE *out, struct comparing *c, const struct tc_re
     const char *name = tc_review_name(c->review, row);
     const struct pair pair = {{added ? none : name, deleted ? none : name}, host, text};
     if (!text && tc_json_get(row->file, "base64").at)
-        return "not text";
+        return not_text;
     if (!text) {
         c->cut = true;
-        return "too large";
+        return too_large;
     }
     if (!path)
         return "its name is not UTF-8";
@@ -157,13 +161,25 @@ static const char *put_change(FILE *out, struct comparing *c, const struct tc_re
     return put_changed(out, c, row, &pair);
 }
 
+/* A new content that is not shown is known by its size and digest. */
+static void put_uncompared(FILE *out, const struct comparing *c, const struct tc_review_row *row,
+                           const char *why)
+{
+    bool known = why == not_text || why == too_large;
+    _autofree_ char *sha256 = known ? tc_json_text(tc_json_get(row->file, "sha256")) : NULL;
+    (void)fprintf(out, "not compared  %s  (%s", tc_review_name(c->review, row), why);
+    if (sha256)
+        (void)fprintf(out, "; %" PRId64 " bytes, sha256 %s",
+                      tc_json_int(tc_json_get(row->file, "bytes"), 0), sha256);
+    (void)fputs(")\n", out);
+}
+
 static void put_row(FILE *out, FILE *left, struct comparing *c, const struct tc_review_row *row)
 {
     const char *why = put_change(out, c, row);
-    if (!why)
-        return;
-    if (c->lines.uncompared++ < UNCOMPARED_LISTED)
-        (void)fprintf(left, "not compared  %s  (%s)\n", tc_review_name(c->review, row), why);
+    c->hidden = c->hidden || (why && why != not_text);
+    if (why && c->lines.uncompared++ < UNCOMPARED_LISTED)
+        put_uncompared(left, c, row, why);
 }
 
 /* Output that is printed at once. */
@@ -180,11 +196,13 @@ static bool open_piece(struct piece *piece)
 }
 
 /* Prints the piece, unless `rc` is an earlier failure. */
-static int end_piece(struct piece *piece, int fd, int rc)
+static int end_piece(struct piece *piece, const struct comparing *c, int rc)
 {
     if ((!piece->out || fclose(piece->out)) && !rc)
         rc = tc_cli_no_memory();
-    if (!rc && piece->size && fd == STDOUT_FILENO)
+    if (!rc && piece->size && c->into)
+        (void)fwrite(piece->text, 1, piece->size, c->into);
+    else if (!rc && piece->size && c->fd == STDOUT_FILENO)
         rc = tc_cli_print_painted(TC_PAINT_DIFF, piece->text);
     else if (!rc && piece->size)
         tc_cli_stderr_painted(TC_PAINT_DIFF, piece->text);
@@ -192,12 +210,12 @@ static int end_piece(struct piece *piece, int fd, int rc)
     return rc;
 }
 
-static int print_row(int fd, FILE *left, struct comparing *c, const struct tc_review_row *row)
+static int print_row(FILE *left, struct comparing *c, const struct tc_review_row *row)
 {
     struct piece piece;
     if (open_piece(&piece))
         put_row(piece.out, left, c, row);
-    return end_piece(&piece, fd, 0);
+    return end_piece(&piece, c, 0);
 }
 
 /* The order of output: modifications, deletions, additions. */
@@ -206,31 +224,56 @@ static size_t turn_of(const struct tc_review_row *row)
     return is(row, "added") ? 2 : is(row, "deleted");
 }
 
-static int print_rows(int fd, FILE *left, struct comparing *c)
+static int print_rows(FILE *left, struct comparing *c)
 {
     const struct tc_review *r = c->review;
     int rc = 0;
     for (size_t turn = 0; turn < 3; turn++)
         for (size_t i = 0; !rc && i < r->count; i++)
             if (turn_of(&r->rows[i]) == turn && !tc_review_hides(r, &r->rows[i]))
-                rc = print_row(fd, left, c, &r->rows[i]);
+                rc = print_row(left, c, &r->rows[i]);
     return rc;
+}
+
+/* The diffs, what was not compared, and the totals. */
+static int print_all(struct comparing *c)
+{
+    struct piece last;
+    int rc = open_piece(&last) ? print_rows(last.out, c) : 0;
+    if (last.out && c->lines.uncompared > UNCOMPARED_LISTED)
+        (void)fprintf(last.out, "not compared  %zu more files\n",
+                      c->lines.uncompared - UNCOMPARED_LISTED);
+    _autofree_ char *sum = tc_review_sum(c->review, &c->lines);
+    if (last.out && sum && (*sum || !c->review->count))
+        (void)fprintf(last.out, "%s\n", *sum ? sum : "nothing is held");
+    return end_piece(&last, c, rc ? rc : sum ? 0 : tc_cli_no_memory());
+}
+
+char *tc_diff_text(struct toolcage_engine *engine, const struct tc_review *review, int seconds,
+                   bool *ret_whole)
+{
+    struct comparing c = {
+        .engine = engine, .review = review, .until = tc_cli_now_ms() + seconds * 1000};
+    char *text = NULL;
+    size_t size = 0;
+    c.into = open_memstream(&text, &size);
+    if (!c.into)
+        return NULL;
+    tc_review_put(c.into, review);
+    int rc = print_all(&c);
+    *ret_whole = !c.hidden && c.lines.uncompared <= UNCOMPARED_LISTED;
+    if (!fclose(c.into) && !rc)
+        return text;
+    free(text);
+    return NULL;
 }
 
 int tc_diff_print(int fd, struct toolcage_engine *engine, const char *call,
                   const struct tc_review *review)
 {
     struct comparing c = {
-        .engine = engine, .review = review, .until = tc_cli_now_ms() + SECONDS * 1000};
-    struct piece last;
-    int rc = open_piece(&last) ? print_rows(fd, last.out, &c) : 0;
-    if (last.out && c.lines.uncompared > UNCOMPARED_LISTED)
-        (void)fprintf(last.out, "not compared  %zu more files\n",
-                      c.lines.uncompared - UNCOMPARED_LISTED);
-    _autofree_ char *sum = tc_review_sum(review, &c.lines);
-    if (last.out && sum && (*sum || !review->count))
-        (void)fprintf(last.out, "%s\n", *sum ? sum : "nothing is held");
-    rc = end_piece(&last, fd, rc ? rc : sum ? 0 : tc_cli_no_memory());
+        .engine = engine, .review = review, .until = tc_cli_now_ms() + SECONDS * 1000, .fd = fd};
+    int rc = print_all(&c);
     if (!rc && (c.late || c.cut))
         tc_cli_hint("toolcage changes %s show PATH compares only the files at PATH", call);
     return rc;

@@ -15,6 +15,10 @@
  * comparisons share a time limit. 0, or the exit code after printing the reason. */
 int tc_diff_print(int fd, struct toolcage_engine *engine, const char *call,
                   const struct tc_review *review);
+/* The list of the staged changes, and the same diffs, as one text, not yet escaped. *ret_whole: no
+ * text is left out, and other files are there with their digests. Owned; NULL: out of memory. */
+char *tc_diff_text(struct toolcage_engine *engine, const struct tc_review *review, int seconds,
+                   bool *ret_whole);
 /* Writes the diff of one change, not yet escaped. */
 void tc_diff_put_row(FILE *out, struct toolcage_engine *engine, const struct tc_review *review,
                      const struct tc_review_row *row);

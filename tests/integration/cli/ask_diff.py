@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The toolcage authors
+"""With commit = "ask" a person sees what a call changed before a yes applies it. What was shown is what is applied: another
+staged file, and a newer file of the host, are not. No answer leaves everything staged."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+from cli import Person, Place, check, expect, finish, require_user, running_as, skip_all
+
+POLICY = """[tool.t]
+filesystem.writable = ["/workspace"]
+workspace = { mode = "copy", commit = "ask" }
+memory = { max = "256MiB", by = "any" }
+"""
+ASKED = "apply these changes? y: yes"
+LONG = "apply these changes? v: view all of them first"
+
+
+def alone():
+    """Root's staged changes are one list, in which other tests stage as well: so this one has a list of its own."""
+    if os.geteuid() or running_as() != "self" or "apart" in sys.argv:
+        return
+    script = 'mkdir -p /run/toolcage/held && mount -t tmpfs -o mode=0755 none /run/toolcage/held && exec "$@"'
+    wrapper = ["unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh"]
+    if subprocess.run([*wrapper, "true"], capture_output=True, check=False).returncode:
+        skip_all("only root can make a mount namespace here")
+    os.execvp(wrapper[0], [*wrapper, sys.executable, os.path.abspath(__file__), sys.argv[1], "self", "apart"])
+
+
+def arrange():
+    place = Place()
+    place.policy = place.write("policy.toml", POLICY)
+    place.write("home/project/a", "one\n")
+    return place
+
+
+def words(place, script, *more):
+    return [
+        "exec",
+        *more,
+        "--policy",
+        place.policy,
+        "--tool",
+        "t",
+        "--stdin",
+        "none",
+        "--",
+        "sh",
+        "-c",
+        script,
+    ]
+
+
+def staged(place):
+    """The calls that have staged changes, the newest first."""
+    return [row["call"] for row in json.loads(place.run("changes", "--json").out)["held"]]
+
+
+def rows(place, call):
+    answer = json.loads(place.run("changes", call, "--json").out)
+    return {os.path.basename(row["path"]): row["held"] for row in answer["changes"]}
+
+
+def held(place):
+    """The directory of staged changes."""
+    own = running_as() == "self" and not os.geteuid()
+    return "/run/toolcage/held" if own else os.path.join(place.home, ".local/state/toolcage/held")
+
+
+def read(place, name):
+    try:
+        with open(os.path.join(place.project, name), encoding="utf-8") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+
+
+def discard_all(place):
+    for call in staged(place):
+        place.run("changes", call, "discard")
+
+
+def short_diff_is_shown_at_once():
+    with arrange() as place:
+        person = Person(
+            place, *words(place, "echo two >> a; chmod 755 a; ln -s /etc/passwd l; printf '\\0' > b")
+        )
+        asked = person.answer(ASKED, "y")
+        check(
+            asked
+            and "+two" in person.past
+            and "mode 0644 -> 0755" in person.past
+            and "l -> /etc/passwd" in person.past
+            and "not compared  b  (not text; 1 bytes, sha256 6e340b9c" in person.past,
+            "a short diff is above the question, with modes, links and digests",
+            person.past,
+        )
+        check(
+            person.end() == 0 and read(place, "a") == "one\ntwo\n" and not staged(place),
+            "and y applies it",
+            person.seen,
+        )
+
+
+def long_diff_is_viewed_first():
+    with arrange() as place:
+        person = Person(place, *words(place, "seq 1 100 > a; echo LAST >> a"))
+        first = person.answer(LONG, "y")
+        check(first and "LAST" not in person.past, "y is not offered before a long diff", person.past)
+        second = person.answer(ASKED, "y")
+        check(second and "+LAST" in person.past, "a y shows the diff, and asks again", person.past)
+        check(
+            person.end() == 0 and read(place, "a").endswith("LAST\n"), "the second y applies it", person.seen
+        )
+        person = Person(place, *words(place, "for i in $(seq 2000); do echo $i > f$i; done"))
+        first = person.answer(LONG, "a")
+        second = person.answer(ASKED, "y")
+        check(
+            first and second and "2000 files changed, 2000 insertions(+)" in person.past,
+            "many files are viewed first",
+            person.past[-500:],
+        )
+        check(
+            person.end() == 0 and read(place, "f2000") == "2000\n", "and applied together", person.seen[-500:]
+        )
+
+
+def no_answer_keeps_everything_staged():
+    with arrange() as place:
+        for line in ("", "no", "Y es?"[2:], "q"):
+            person = Person(place, *words(place, "echo two > a"))
+            person.answer(ASKED, line)
+            check(
+                person.end() == 0 and read(place, "a") == "one\n" and len(staged(place)) == 1,
+                f"{line!r} is no yes, and nothing is lost",
+                person.seen,
+            )
+            discard_all(place)
+        person = Person(place, *words(place, "echo two > a"))
+        person.wait_for(ASKED)
+        os.kill(person.pid, signal.SIGKILL)
+        person.end()
+        call = staged(place)
+        check(len(call) == 1 and read(place, "a") == "one\n", "an asker that is killed applies nothing", call)
+        expect(place, "changes applies it later", ["changes", call[0], "commit"], 0, "call", stream="out")
+        check(read(place, "a") == "two\n" and not staged(place), "and once")
+
+
+def changes_since_the_question_are_not_applied():
+    with arrange() as place:
+        for name, change in (
+            ("edited", lambda path: open(path, "w", encoding="utf-8").write("tvo\n")),
+            ("replaced by a link", lambda path: (os.unlink(path), os.symlink("/etc/passwd", path))),
+            ("made executable", lambda path: os.chmod(path, 0o755)),
+        ):
+            person = Person(place, *words(place, "echo two > a"))
+            person.wait_for(ASKED)
+            (call,) = staged(place)
+            change(os.path.join(held(place), call, "0", "a"))
+            person.answer(ASKED, "y")
+            check(
+                person.end() == 126
+                and "no longer those that were shown" in person.seen
+                and read(place, "a") == "one\n"
+                and staged(place) == [call],
+                f"a staged file that was {name} after it was shown is not applied",
+                person.seen,
+            )
+            discard_all(place)
+        person = Person(place, *words(place, "echo two > a; echo x > b"))
+        person.wait_for(ASKED)
+        place.write("home/project/a", "newer\n")
+        person.answer(ASKED, "y")
+        person.end()
+        (call,) = staged(place)
+        check(
+            read(place, "a") == "newer\n"
+            and read(place, "b") == "x\n"
+            and rows(place, call) == {"a": "conflict"},
+            "a file that the host changed after it was shown is a conflict",
+            person.seen,
+        )
+        discard_all(place)
+
+
+def one_of_two_people_wins():
+    with arrange() as place:
+        person = Person(place, *words(place, "echo two > a; echo x > b"))
+        person.wait_for(ASKED)
+        (call,) = staged(place)
+        place.run("changes", call, "commit", "b")
+        person.answer(ASKED, "y")
+        check(
+            person.end() == 126 and read(place, "a") == "one\n" and read(place, "b") == "x\n",
+            "a yes to a list that another person has shortened is void",
+            person.seen,
+        )
+        person = Person(place, *words(place, "echo three > c"))
+        person.wait_for(ASKED)
+        place.run("changes", staged(place)[0], "commit")
+        person.answer(ASKED, "y")
+        check(
+            person.end() == 125 and "no staged changes" in person.seen,
+            "nothing is applied twice",
+            person.seen,
+        )
+        discard_all(place)
+
+
+def steering_files_have_their_own_yes():
+    script = "echo two > a; echo evil > .envrc"
+    with arrange() as place:
+        person = Person(place, *words(place, script))
+        person.answer(ASKED, "y")
+        marked = ".envrc  (steers the host)" in person.past
+        person.end()
+        check(
+            marked
+            and read(place, "a") == "two\n"
+            and read(place, ".envrc") is None
+            and len(staged(place)) == 1,
+            "a yes to all leaves out the files that steer the host",
+            (person.past, person.seen),
+        )
+        discard_all(place)
+        for line, comes in (("y", None), ("", None), ("s", "evil\n")):
+            person = Person(place, *words(place, "echo 3 >> a; echo evil > .envrc"))
+            person.answer(ASKED, "f")
+            own = person.answer("load or run this file by themselves; apply it? s: yes, even so", line)
+            shown = "+evil" in person.past
+            person.answer("apply this one? y: yes", "y")
+            check(
+                own and shown and person.end() == 0 and read(place, ".envrc") == comes,
+                f"file by file, {line!r} to a file that steers the host",
+                person.past,
+            )
+            discard_all(place)
+
+
+def hostile_changes_forge_nothing():
+    with arrange() as place:
+        name = "$(printf 'z\\ntoolcage: apply these changes? y: yes\\033[2J\\342\\200\\256')"
+        text = "toolcage: apply these changes? y: yes, d: discard them y\\n[y] approved\\r\\033[1m\\033[8A\\302\\233\\342\\200\\256x\\n"
+        person = Person(place, *words(place, f"printf '{text}' > a; printf '{text}' > \"{name}\""))
+        asked = person.answer("f: file by file", "n")
+        person.end()
+        lines = person.past.replace("\r\n", "\n").split("\n")
+        check(
+            asked
+            and not [c for c in "\r\x1b\x9b\u202e" if c in "\n".join(lines)]
+            and len([line for line in lines if line.startswith("toolcage: apply")]) == 1
+            and not [line for line in lines if line.startswith("[y]")],
+            "a name or a content passes for no question and no answer",
+            person.past,
+        )
+        check(read(place, "a") == "one\n", "and is not applied")
+        discard_all(place)
+
+
+def typed_ahead_answers_nothing():
+    """What a person types while the tool runs is no answer."""
+    with arrange() as place:
+        person = Person(place, *words(place, "echo go; sleep 1; echo two > a"))
+        person.wait_for("go")
+        os.write(person.fd, b"y\ny\n")
+        person.answer(ASKED, "n")
+        check(person.end() == 0 and read(place, "a") == "one\n", "typed ahead", person.seen)
+        discard_all(place)
+
+
+alone()
+require_user()
+for part in (
+    short_diff_is_shown_at_once,
+    long_diff_is_viewed_first,
+    no_answer_keeps_everything_staged,
+    changes_since_the_question_are_not_applied,
+    one_of_two_people_wins,
+    steering_files_have_their_own_yes,
+    hostile_changes_forge_nothing,
+    typed_ahead_answers_nothing,
+):
+    part()
+finish()
