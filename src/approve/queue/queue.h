@@ -22,6 +22,7 @@ enum {
     TC_QUEUE_ID_SIZE = 27, /* a ULID */
     TC_QUEUE_DIGEST_SIZE = 72,
     TC_QUEUE_REASON_MAX = 512, /* bytes */
+    TC_QUEUE_CHANGES_S = 600,  /* how long a request about staged changes waits, seconds */
     /* How often a host looks for an answer. Polled, because a user may have few inotify instances
      * (often 128), and a person takes longer than this. */
     TC_QUEUE_LOOK_MS = 200,
@@ -46,10 +47,20 @@ int tc_wait_begin(const char *request, const char *asker, struct tc_wait **ret,
                   struct tc_queue_fault *fault);
 const char *tc_wait_id(const struct tc_wait *wait);
 /* Looks for the answer, without waiting. Every problem is a no: an unusable answer, the end of the
- * time, a removed request. *ret_reason: why not; owned, NULL: no reason. */
+ * time, a removed request. *ret_reason: the reason, of a no usually; owned, NULL: none. */
 enum tc_answer tc_wait_look(const struct tc_wait *wait, char **ret_reason);
 /* Withdraws the request, if it is still stored, and frees `wait`. NULL is allowed. */
 void tc_wait_end(struct tc_wait *wait);
+
+/* review.c: the staged changes of a call that has ended */
+struct tc_queue_changes {
+    const char *call, *digest; /* its id, and that of toolcage_engine_changes_json() */
+    const char *tool;          /* NULL: a bare command */
+    int64_t count;             /* of changes */
+};
+/* As tc_wait_begin(). The reason of a yes says what was applied. */
+int tc_wait_begin_changes(const struct tc_queue_changes *changes, const char *asker,
+                          struct tc_wait **ret, struct tc_queue_fault *fault);
 
 /* ---- answer.c: the person ---- */
 

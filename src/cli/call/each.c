@@ -101,7 +101,7 @@ static void judge_objects(const struct tc_review *r, enum verdict *verdicts)
             verdicts[i] = APPLY;
 }
 
-static int settle_verdict(const struct tc_question *q, const char *action, const char *digest,
+static int settle_verdict(struct tc_question *q, const char *action, const char *digest,
                           enum verdict verdict, const enum verdict *verdicts)
 {
     const struct tc_review *r = &q->review;
@@ -129,8 +129,8 @@ static bool has(const struct tc_review *r, const enum verdict *verdicts, enum ve
     return false;
 }
 
-/* The changes that were applied are no part of what is discarded then. */
-static int settle_all(const struct tc_question *q, const enum verdict *verdicts)
+/* Applies first: then the digest of the rest is another one. */
+static int settle_all(struct tc_question *q, const enum verdict *verdicts)
 {
     const struct tc_review *r = &q->review;
     bool steering = has(r, verdicts, APPLY, true), applies = has(r, verdicts, APPLY, false);

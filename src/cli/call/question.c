@@ -9,6 +9,7 @@
 
 #include "cli/call/consent.h"
 #include "cli/call/last.h"
+#include "cli/call/staged.h"
 #include "cli/show/clean.h"
 #include "cli/show/diff.h"
 #include "cli/show/say.h"
@@ -134,8 +135,7 @@ static void say_later(const char *call)
     tc_cli_hint("toolcage changes %s commit applies them, discard deletes them", call);
 }
 
-/* Reports the changes that could not be applied. */
-static void say_left(struct tc_slice answered, const char *call)
+void tc_question_say_left(struct tc_slice answered, const char *call)
 {
     _autoreview_ struct tc_review review = {0};
     bool any = false;
@@ -152,8 +152,20 @@ static void say_left(struct tc_slice answered, const char *call)
         tc_cli_hint("toolcage changes %s shows them", call);
 }
 
-int tc_question_settle(const struct tc_question *q, const char *action, const char *digest,
-                       size_t count, char *const paths[])
+void tc_question_count(struct tc_slice answered, size_t before, struct tc_decided *ret)
+{
+    struct tc_scan_each each = tc_scan_walk(tc_json_get(answered, "changes"));
+    ret->left = 0;
+    while (tc_scan_next(&each)) {
+        struct tc_slice why = tc_json_get(each.value, "held");
+        ret->left += why.at && !tc_scan_is(why, "discarded");
+        ret->applied += !why.at;
+    }
+    ret->discarded = before - ret->applied - ret->left;
+}
+
+int tc_question_settle(struct tc_question *q, const char *action, const char *digest, size_t count,
+                       char *const paths[])
 {
     const char *const *some = (const char *const *)paths;
     int32_t settle = tc_settle_of(action);
@@ -167,7 +179,8 @@ int tc_question_settle(const struct tc_question *q, const char *action, const ch
         tc_cli_error(err);
         return tc_cli_error_exit(err);
     }
-    say_left(tc_json_of(answered), q->call);
+    tc_question_say_left(tc_json_of(answered), q->call);
+    tc_question_count(tc_json_of(answered), q->review.count, &q->decided);
     toolcage_free(answered);
     return 0;
 }
@@ -189,7 +202,7 @@ static int settle_answer(struct tc_question *q)
 }
 
 int tc_changes_decide(struct toolcage_engine *engine, const char *call,
-                      const struct tc_person *person)
+                      const struct tc_person *person, struct tc_decided *ret)
 {
     _autoerror_ struct toolcage_error *err = NULL;
     struct tc_question q = {
@@ -205,21 +218,24 @@ int tc_changes_decide(struct toolcage_engine *engine, const char *call,
         rc = settle_answer(&q);
     else if (!rc)
         say_later(call); /* what cannot be read cannot be shown */
+    *ret = q.decided;
     done(&q);
     return rc;
 }
 
-int tc_changes_ask(struct toolcage_engine *engine, const struct toolcage_result *result)
+int tc_changes_ask(struct toolcage_engine *engine, const struct toolcage_result *result,
+                   const char *queue)
 {
     struct tc_slice json = tc_json_of(toolcage_result_json(result));
     _autofree_ char *call = waits(json) ? tc_json_text(tc_json_get(json, "call")) : NULL;
     struct tc_person person = {.fd = -1};
+    struct tc_decided decided;
     int rc = 0;
     if (!call)
         return 0;
     if (tc_person_open(&person))
-        rc = tc_changes_decide(engine, call, &person);
-    else
+        rc = tc_changes_decide(engine, call, &person, &decided);
+    else if (!queue || tc_staged_wait(engine, call, queue))
         say_later(call);
     tc_person_close(&person);
     return rc;

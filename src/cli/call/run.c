@@ -308,6 +308,17 @@ static int run_call(struct run *run, bool input, bool json, struct tc_failure *f
     return rc;
 }
 
+/* From now on a signal ends the process: the changes then stay staged. */
+static void let_signals_end(const struct run *run)
+{
+    static const int caught[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction now;
+    for (size_t i = 0; i < TC_COUNT(caught); i++)
+        if (!sigaction(caught[i], NULL, &now) && now.sa_handler == on_signal)
+            (void)signal(caught[i], SIG_DFL);
+    (void)sigprocmask(SIG_SETMASK, &run->outside, NULL);
+}
+
 static int finish_run(const struct run *run, const struct tc_setup *setup,
                       const struct tc_args *args, const char *tool, const struct tc_outdir *dir)
 {
@@ -321,8 +332,10 @@ static int finish_run(const struct run *run, const struct tc_setup *setup,
         tc_report(result, args, &setup->found);
     tc_report_notice(result);
     tc_last_keep(setup, tool, result);
-    if (!rc && !tc_args_has(args, "json"))
-        rc = tc_changes_ask(setup->engine, result);
+    if (!rc && !tc_args_has(args, "json")) {
+        let_signals_end(run);
+        rc = tc_changes_ask(setup->engine, result, signals_seen ? NULL : run->queue);
+    }
     if (tc_args_has(args, "timings"))
         tc_report_timings(result, setup);
     if (run->write_errno && run->write_errno != EPIPE) {

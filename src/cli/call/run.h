@@ -30,13 +30,19 @@ int tc_terminal_run(struct toolcage_call *call, int *ret_signal, struct tc_failu
 
 struct tc_person;
 
-/* Asks at the terminal, if there is one, whether to apply a call's staged changes. Reports the
- * outcome, or how to decide later. 0, or the exit code of a failure. */
-int tc_changes_ask(struct toolcage_engine *engine, const struct toolcage_result *result);
+/* Asks at the terminal, if there is one, whether to apply a call's staged changes. Without one, and
+ * with `queue` (a word that says which program waits; NULL: no queue), waits for `toolcage
+ * approvals`. Reports the outcome, or how to decide later. 0, or the exit code of a failure. */
+int tc_changes_ask(struct toolcage_engine *engine, const struct toolcage_result *result,
+                   const char *queue);
+/* How many changes were settled; none: the person did not decide. */
+struct tc_decided {
+    size_t applied, discarded, left;
+};
 /* Shows the staged changes of the call with this id to the person, asks, and settles them as
  * answered. 0, or the exit code of a failure. */
 int tc_changes_decide(struct toolcage_engine *engine, const char *call,
-                      const struct tc_person *person);
+                      const struct tc_person *person, struct tc_decided *ret);
 
 /* TOOLCAGE_SETTLE_… for "commit", "overwrite", "steering" or "discard". */
 static inline int32_t tc_settle_of(const char *action)

@@ -42,7 +42,7 @@ struct comparing {
     const struct tc_review *review;
     struct tc_review_lines lines;
     int64_t until;
-    int fd;     /* for what is printed at once */
+    int fd;     /* the output, if each diff is printed at once */
     FILE *into; /* or the text that gets it; NULL: none */
     bool late;
     bool cut;    /* the content of some files was not sent */
@@ -235,7 +235,7 @@ static int print_rows(FILE *left, struct comparing *c)
     return rc;
 }
 
-/* The diffs, what was not compared, and the totals. */
+/* The diffs, the files that were not compared, and the totals. */
 static int print_all(struct comparing *c)
 {
     struct piece last;

@@ -13,6 +13,7 @@
 
 #include "approve/queue/queue.h"
 #include "cli/call/consent.h"
+#include "cli/call/staged.h"
 #include "cli/show/clean.h"
 #include "cli/show/failure.h"
 #include "cli/show/json.h"
@@ -23,6 +24,8 @@ enum { EXIT_WAITS = 1 }; /* the request was not answered */
 
 static const struct tc_option options[] = {
     {"digest", 0, "DIGEST", NULL, "with approve: the digest that show printed; asks no question"},
+    {"only", 0, "PATH", NULL,
+     "with approve --digest of changes: apply these only, as show names them (repeatable)"},
     {"reason", 0, "TEXT", NULL, "with deny: why; the model reads this"},
     {"watch", 0, NULL, NULL, "with list: go on, and ring for each new request"},
     TC_OPTION_JSON,
@@ -39,7 +42,11 @@ static const char text[] =
     "changed.\n"
     "Any program of this user can answer; a tool in a cage cannot. A call of a tool of tier "
     "ManualOnly\n"
-    "is stored for a day: run starts it here, as toolcage call would, with the question.\n"
+    "is stored for a day: run starts it here, as toolcage call would, with the question. The "
+    "staged\n"
+    "changes of a call (commit = \"ask\") wait here after it has ended: show prints their diff, "
+    "approve\n"
+    "asks about it, and applies them; after deny they stay staged for toolcage changes.\n"
     "\n"
     "examples:\n"
     "  toolcage mcp --policy tools.toml --queue\n"
@@ -91,8 +98,12 @@ static void put_row(FILE *out, const struct tc_queued *q)
     _autofree_ char *tool = tc_json_line(tc_json_get(tc_json_of(q->subject), "tool"));
     const char *otherwise = is_shown(q) ? "(a bare command)" : "(cannot be shown)";
     int64_t left = q->expires - (int64_t)time(NULL);
-    (void)fprintf(out, "%s  %5" PRId64 "s left  by %-4s  %s\n", q->id, left < 0 ? 0 : left,
-                  q->asker, tool ? tool : otherwise);
+    (void)fprintf(out, "%s  %5" PRId64 "s left  by %-4s  %s", q->id, left < 0 ? 0 : left, q->asker,
+                  tool ? tool : otherwise);
+    if (tc_staged_is(q))
+        (void)fprintf(out, "  %" PRId64 " change%s to apply", tc_staged_count(q),
+                      tc_staged_count(q) == 1 ? "" : "s");
+    (void)fputc('\n', out);
 }
 
 static void put_string(FILE *out, const char *key, const char *value)
@@ -240,7 +251,6 @@ static int show(const struct tc_args *args, const struct tc_queued *q, struct tc
     char *all = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&all, &size);
-    (void)failure;
     if (!out)
         return tc_cli_no_memory();
     if (tc_args_has(args, "json")) {
@@ -248,6 +258,10 @@ static int show(const struct tc_args *args, const struct tc_queued *q, struct tc
         return print_stream(out, &all);
     }
     put_row(out, q);
+    if (tc_staged_is(q)) {
+        int rc = tc_cli_print_text(TC_PAINT_NOTHING, out, &all);
+        return rc ? rc : tc_staged_show(q, failure);
+    }
     put_tier(out, q);
     (void)tc_subject_show(out, tc_json_of(q->subject), true);
     (void)fprintf(out, "  digest     | %s\n", q->digest);
@@ -392,11 +406,29 @@ static int ask(const struct tc_queued *q, const struct tc_person *person,
                struct tc_failure *failure)
 {
     _autofree_ char *reason = NULL;
+    if (tc_staged_is(q))
+        return tc_staged_approve(q, person, 0, NULL, failure);
     char said = tc_person_decide(person, tc_json_of(q->subject), &reason);
     if (said)
         return answer(q, said == 'y', reason, failure);
     tc_cli_say("request %s was not answered: its call still waits", q->id);
     return EXIT_WAITS;
+}
+
+/* After `show` has printed it. */
+static int approve_shown(const struct tc_args *args, const struct tc_queued *q,
+                         struct tc_failure *failure)
+{
+    _autofree_ char **only = calloc(args->given_count + 1, sizeof(*only));
+    size_t count = 0;
+    if (!tc_staged_is(q))
+        return answer(q, true, NULL, failure);
+    if (!only)
+        return tc_cli_no_memory();
+    for (size_t i = 0; i < args->given_count; i++)
+        if (!strcmp(args->given[i].option->name, "only"))
+            only[count++] = (char *)args->given[i].value;
+    return tc_staged_approve(q, NULL, count, only, failure);
 }
 
 static int approve(const struct tc_args *args, const struct tc_queued *q,
@@ -405,8 +437,13 @@ static int approve(const struct tc_args *args, const struct tc_queued *q,
     const char *digest = tc_args_value(args, "digest");
     struct tc_person person = {.fd = -1};
     int rc;
+    if (tc_args_has(args, "only") && (!digest || !tc_staged_is(q)))
+        return tc_failure_set(
+            failure, TOOLCAGE_EUSAGE,
+            "at a terminal, f asks about each file: toolcage approvals approve ID",
+            "--only needs --digest, and a request about changes");
     if (digest && strcmp(digest, q->digest) == 0)
-        return answer(q, true, NULL, failure);
+        return approve_shown(args, q, failure);
     if (digest)
         return tc_failure_set(failure, TOOLCAGE_EUSAGE, "toolcage approvals show ID",
                               "request %s has another digest than the one that was shown", q->id);
@@ -444,7 +481,7 @@ static const struct action {
     const char *takes; /* the names of its options */
     int (*run)(const struct tc_args *args, const struct tc_queued *q, struct tc_failure *failure);
 } actions[] = {
-    {"list", "watch json", NULL}, {"show", "json", show}, {"approve", "digest", approve},
+    {"list", "watch json", NULL}, {"show", "json", show}, {"approve", "digest only", approve},
     {"deny", "reason", deny},     {"run", "", run},
 };
 

@@ -124,7 +124,7 @@ static int finish_shell(const struct tc_setup *setup, const struct tc_args *args
     const struct toolcage_result *result = toolcage_call_result(setup->call);
     tc_report(result, args, &setup->found);
     tc_report_notice(result);
-    int rc = tc_changes_ask(setup->engine, result);
+    int rc = tc_changes_ask(setup->engine, result, NULL);
     if (tc_args_has(args, "timings"))
         tc_report_timings(result, setup);
     if (signal_number && toolcage_result_status(result) == TOOLCAGE_STATUS_CANCELLED)
