@@ -98,12 +98,12 @@ static int print_list(const struct wanted *wanted)
 {
     char *all = NULL;
     size_t size = 0;
+    if (wanted->paint == TC_PAINT_NOTHING)
+        return tc_cli_print_json(wanted->json);
     FILE *out = open_memstream(&all, &size);
     if (!out)
         return tc_cli_no_memory();
-    if (wanted->paint == TC_PAINT_NOTHING) {
-        (void)fprintf(out, "%s\n", wanted->json);
-    } else if (wanted->call) {
+    if (wanted->call) {
         (void)fprintf(out, "call %s\n", wanted->call);
         tc_review_put(out, &wanted->review);
     } else {

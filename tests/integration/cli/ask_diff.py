@@ -263,6 +263,15 @@ def hostile_changes_forge_nothing():
         discard_all(place)
 
 
+def hostile_names_are_valid_json():
+    with arrange() as place:
+        place.run(*words(place, "echo x > \"$(printf 'z\\n\\342\\200\\256\\033')\""))
+        (call,) = staged(place)
+        names = {name.encode() for name in rows(place, call)}
+        check(names == {b"z\n\xe2\x80\xae\x1b"}, "changes --json is JSON, whatever the names are", names)
+        discard_all(place)
+
+
 def typed_ahead_answers_nothing():
     """What a person types while the tool runs is no answer."""
     with arrange() as place:
@@ -576,6 +585,7 @@ for part in (
     one_of_two_people_wins,
     steering_files_have_their_own_yes,
     hostile_changes_forge_nothing,
+    hostile_names_are_valid_json,
     typed_ahead_answers_nothing,
     queue_shows_and_applies_the_diff,
     queue_no_keeps_everything_staged,
