@@ -9,28 +9,12 @@
 #include <string.h>
 
 #include "mcp/server.h"
-#include "text/utf8.h"
 
-enum {
-    SHOWN_MAX = 8192, /* bytes of these members together; no call is approved that was not shown */
-    WAITING_MAX = 8,  /* questions at the same time */
-};
+/* Bytes of these members together; no call is approved that was not shown. */
+enum { SHOWN_MAX = 8192 };
 
 static const char *const shown[] = {"arguments", "command", "input",   "input_base64",
                                     "backend",   "network", "secrets", "environment"};
-
-static void put_escaped(FILE *out, const char *text)
-{
-    uint32_t point;
-    for (size_t left = strlen(text), n; left; text += n, left -= n) {
-        n = tc_utf8_decode(text, left, &point);
-        if (n && !tc_utf8_unshown(point))
-            (void)fwrite(text, 1, n, out);
-        else
-            (void)fprintf(out, "\\u{%x}", n ? point : (unsigned char)*text);
-        n = n ? n : 1;
-    }
-}
 
 static void put_json(FILE *out, const char *label, const json_t *value)
 {
@@ -38,7 +22,7 @@ static void put_json(FILE *out, const char *label, const json_t *value)
     if (!text)
         return;
     (void)fprintf(out, "\n%s: ", label);
-    put_escaped(out, text);
+    tc_mcp_put_escaped(out, text, false);
     free(text);
 }
 
@@ -53,7 +37,7 @@ static char *write_question(const json_t *subject)
     if (!out)
         return NULL;
     (void)fputs("The model wants to run the tool ", out);
-    put_escaped(out, json_string_value(json_object_get(subject, "tool")));
+    tc_mcp_put_escaped(out, json_string_value(json_object_get(subject, "tool")), false);
     (void)fputs(", which needs your approval.", out);
     for (i = 0; i < sizeof(shown) / sizeof(shown[0]); i++)
         put_json(out, shown[i], json_object_get(subject, shown[i]));
@@ -78,37 +62,14 @@ static bool fits(const json_t *subject)
     return length <= SHOWN_MAX;
 }
 
-/* Too many waiting calls would keep the other tools from running. */
-static bool is_crowded(const struct tc_mcp *server)
-{
-    size_t waiting = 0;
-    for (size_t i = 0; i < server->call_count; i++)
-        waiting += server->calls[i].digest != NULL;
-    return waiting >= WAITING_MAX;
-}
-
-/* "yes" is a choice of its own, so that a client's button that is pressed by habit approves
- * nothing. */
-static json_t *make_schema(void)
-{
-    return json_pack("{s:s, s:{s:{s:s, s:s, s:[s, s]}, s:{s:s, s:s, s:i}}, s:[s]}", "type",
-                     "object", "properties", "answer", "type", "string", "title", "Run this call?",
-                     "enum", "no", "yes", "reason", "type", "string", "title",
-                     "If not: why? The model reads this", "maxLength", 500, "required", "answer");
-}
-
 static json_t *make_question(const json_t *subject)
 {
     char *text = write_question(subject);
-    json_t *params =
-        text ? json_pack("{s:s, s:o}", "message", text, "requestedSchema", make_schema()) : NULL;
+    json_t *params = text ? json_pack("{s:s, s:o}", "message", text, "requestedSchema",
+                                      tc_mcp_question_schema("Run this call?"))
+                          : NULL;
     free(text);
     return params;
-}
-
-static void put_id(unsigned long long asked, char id[TC_MCP_ASKED_SIZE])
-{
-    (void)snprintf(id, TC_MCP_ASKED_SIZE, "toolcage-%llu", asked);
 }
 
 static int take_answer(struct toolcage_call *call, const char *digest, const json_t *result,
@@ -127,26 +88,10 @@ static int take_answer(struct toolcage_call *call, const char *digest, const jso
 
 /* ---- a connection: the question is a request to the client ---- */
 
-static bool send_message(struct tc_mcp_call *c, json_t *message)
-{
-    struct tc_mcp_session *session = c->request.session;
-    char *text = message ? json_dumps(message, JSON_COMPACT) : NULL;
-    bool sent = text && session->send(session, c->request.asker, 0, text, strlen(text));
-    session->server->failed |= !sent;
-    free(text);
-    json_decref(message);
-    return sent;
-}
-
 static int send_question(struct tc_mcp_call *c, const json_t *subject, const char *digest)
 {
-    char id[TC_MCP_ASKED_SIZE];
-    c->asked = ++c->request.session->server->asked;
     c->digest = strdup(digest);
-    put_id(c->asked, id);
-    bool sent = c->digest && send_message(c, json_pack("{s:s, s:s, s:s, s:o}", "jsonrpc", "2.0",
-                                                       "id", id, "method", "elicitation/create",
-                                                       "params", make_question(subject)));
+    bool sent = c->digest && tc_mcp_ask_client(c, make_question(subject));
     return sent ? TC_MCP_WAITS : TOOLCAGE_EMEMORY;
 }
 
@@ -158,23 +103,16 @@ void tc_mcp_answered(struct tc_mcp_session *session, const json_t *id, const jso
     for (size_t i = 0; said && i < server->call_count; i++) {
         struct tc_mcp_call *c = &server->calls[i];
         struct toolcage_error *err = NULL;
-        put_id(c->asked, asked);
+        tc_mcp_asked_id(c->asked, asked);
         if (c->request.session != session || !c->digest || c->wait || strcmp(asked, said) != 0)
             continue;
-        if (take_answer(c->call, c->digest, result, &err) < 0)
+        if (c->ended)
+            tc_mcp_review_answered(c, result);
+        else if (take_answer(c->call, c->digest, result, &err) < 0)
             toolcage_error_free(err); /* start denies it */
         tc_mcp_start(server, i);
         return;
     }
-}
-
-void tc_mcp_unask(struct tc_mcp_call *c)
-{
-    char id[TC_MCP_ASKED_SIZE];
-    put_id(c->asked, id);
-    (void)send_message(c, json_pack("{s:s, s:s, s:{s:s, s:s}}", "jsonrpc", "2.0", "method",
-                                    "notifications/cancelled", "params", "requestId", id, "reason",
-                                    "the call was cancelled"));
 }
 
 /* ---- a stateless client: the question is the result, and the answer comes with another call ----
@@ -191,7 +129,7 @@ static int answer_with_question(struct tc_mcp_call *c, const json_t *subject, co
     free(server->open[slot].digest);
     server->open[slot].asked = asked;
     server->open[slot].digest = copy;
-    put_id(asked, id);
+    tc_mcp_asked_id(asked, id);
     tc_mcp_answer(&c->request,
                   json_pack("{s:s, s:s, s:{s:{s:s, s:o}}}", "resultType", "input_required",
                             "requestState", id, "inputRequests", "approval", "method",
@@ -208,7 +146,7 @@ static int take_late_answer(struct tc_mcp_call *c, const json_t *params,
     const json_t *result = json_object_get(json_object_get(params, "inputResponses"), "approval");
     char id[TC_MCP_ASKED_SIZE];
     for (size_t i = 0; state && i < TC_MCP_OPEN_MAX; i++) {
-        put_id(server->open[i].asked, id);
+        tc_mcp_asked_id(server->open[i].asked, id);
         if (!server->open[i].digest || strcmp(id, state) != 0)
             continue;
         char *digest = server->open[i].digest;
@@ -267,7 +205,7 @@ static int ask(struct tc_mcp_call *c, const char *text, bool client, struct tool
                                 "it is too long to be shown to the client's user; `toolcage call` "
                                 "at a terminal shows all of it",
                                 err);
-    else if (subject && digest && is_crowded(c->request.session->server))
+    else if (subject && digest && tc_mcp_is_crowded(c->request.session->server))
         rc = toolcage_call_deny(c->call, "8 other calls wait for an approval: wait for one", err);
     else if (subject && digest && !client)
         rc = tc_mcp_enqueue(c, text, digest, err);

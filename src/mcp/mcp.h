@@ -24,6 +24,10 @@ struct tc_mcp_tools {
     /* With `queues`, also offers tools of tier ManualOnly: stores a call that only a person starts.
      * Returns what the model hears; owned, NULL: out of memory. */
     char *(*keep)(void *userdata, const char *tool, const char *arguments);
+    /* With `elicits`: the list and the diffs of a call's staged changes, which its user decides
+     * about. `json`: from toolcage_engine_changes_json(). Owned; NULL: they cannot be shown whole.
+     */
+    char *(*review)(void *userdata, struct toolcage_engine *engine, const char *json);
 };
 
 /* Serves until `in` ends; running calls then have two seconds, and are cancelled. Calls run

@@ -35,9 +35,12 @@ bool tc_mcp_queue_take(struct tc_mcp_call *c)
     struct toolcage_error *err = NULL;
     char *reason = NULL;
     enum tc_answer answer = c->wait ? tc_wait_look(c->wait, &reason) : TC_ANSWER_NONE;
-    int rc = answer == TC_ANSWER_YES  ? toolcage_call_approve(c->call, c->digest, &err)
-             : answer == TC_ANSWER_NO ? toolcage_call_deny(c->call, reason, &err)
-                                      : 0;
+    if (c->ended && answer != TC_ANSWER_NONE)
+        tc_mcp_review_queued(c, answer, reason);
+    int rc = c->ended                  ? 0
+             : answer == TC_ANSWER_YES ? toolcage_call_approve(c->call, c->digest, &err)
+             : answer == TC_ANSWER_NO  ? toolcage_call_deny(c->call, reason, &err)
+                                       : 0;
     if (rc < 0)
         toolcage_error_free(err); /* start denies it */
     free(reason);

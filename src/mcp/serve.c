@@ -66,8 +66,7 @@ static bool watch_pipe(struct watched *w, const struct pipe *pipe, bool open)
     w->fds[2] = (struct pollfd){.fd = server->engine ? toolcage_engine_fd(server->engine) : -1,
                                 .events = POLLIN};
     for (size_t i = 0; i < server->call_count; i++)
-        w->fds[3 + i] =
-            (struct pollfd){.fd = toolcage_call_fd(server->calls[i].call), .events = POLLIN};
+        w->fds[3 + i] = (struct pollfd){.fd = tc_mcp_fd(&server->calls[i]), .events = POLLIN};
     return true;
 }
 

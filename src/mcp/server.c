@@ -106,12 +106,20 @@ static void end_wait(struct tc_mcp_call *c)
     c->wait = NULL;
 }
 
+static void forget_texts(struct tc_mcp_call *c)
+{
+    free(c->tool);
+    free(c->note);
+    c->tool = c->note = NULL;
+}
+
 void tc_mcp_close(struct tc_mcp *server)
 {
     int saved = errno;
     for (size_t i = 0; i < server->call_count; i++) {
         tc_mcp_drop(&server->calls[i].request);
         end_wait(&server->calls[i]);
+        forget_texts(&server->calls[i]);
         (void)toolcage_call_unref(server->calls[i].call);
     }
     for (size_t i = 0; i < TC_MCP_OPEN_MAX; i++)
@@ -156,11 +164,14 @@ static void answer_text(struct tc_mcp_request *request, const char *text)
     answer_content(request, json_pack("[{s:s, s:s}]", "type", "text", "text", text), NULL, true);
 }
 
-static void answer_result(struct tc_mcp_request *request, const struct toolcage_result *result)
+static void answer_result(struct tc_mcp_request *request, const struct toolcage_result *result,
+                          const char *note)
 {
     bool error = toolcage_result_status(result) != TOOLCAGE_STATUS_OK;
     json_t *whole = json_loads(toolcage_result_json(result), JSON_ALLOW_NUL, NULL);
     json_t *content = tc_mcp_content(toolcage_result_message(result), whole);
+    if (content && note)
+        (void)json_array_append_new(content, json_pack("{s:s, s:s}", "type", "text", "text", note));
     answer_content(request, content, whole, error);
 }
 
@@ -193,7 +204,7 @@ static struct toolcage_call *make_call(struct tc_mcp *server, const char *name,
 {
     const struct tc_mcp_tools *what = server->what;
     struct toolcage_call *call = NULL;
-    if (!server->engine && toolcage_engine_new(&server->engine, err) < 0)
+    if (tc_mcp_engine(server, err) < 0)
         return NULL;
     if (toolcage_call_new(server->engine, what->policy, name, &call, err) < 0)
         return NULL;
@@ -214,6 +225,7 @@ static void leave(struct tc_mcp *server, size_t index)
 {
     (void)toolcage_call_unref(server->calls[index].call);
     end_wait(&server->calls[index]);
+    forget_texts(&server->calls[index]);
     server->calls[index] = server->calls[--server->call_count];
 }
 
@@ -224,11 +236,15 @@ static void fail_call(struct tc_mcp *server, size_t index, struct toolcage_error
     leave(server, index);
 }
 
+static void end_call(struct tc_mcp *server, size_t index, struct toolcage_error *err);
+
 void tc_mcp_start(struct tc_mcp *server, size_t index)
 {
     struct toolcage_error *err = NULL;
     end_wait(&server->calls[index]);
-    if (toolcage_call_start(server->calls[index].call, &err) < 0)
+    if (server->calls[index].ended)
+        end_call(server, index, NULL);
+    else if (toolcage_call_start(server->calls[index].call, &err) < 0)
         fail_call(server, index, err);
     else
         tc_mcp_dispatch(server, index);
@@ -261,7 +277,8 @@ void tc_mcp_call(struct tc_mcp_request *request, const json_t *params)
         answer_failure(request, err);
         return;
     }
-    *slot = (struct tc_mcp_call){.request = *request, .call = call};
+    *slot = (struct tc_mcp_call){
+        .request = *request, .call = call, .tool = strdup(json_string_value(name))};
     bool asks = server->what->elicits || server->what->queues;
     int rc = asks ? tc_mcp_elicit(slot, params, &err) : TC_MCP_STARTS;
     if (rc < 0)
@@ -299,6 +316,10 @@ void tc_mcp_stop(struct tc_mcp *server)
     }
 }
 
+static const char unanswered[] = "note: the changes are not applied (the server ended before a "
+                                 "person answered). They stay staged for a "
+                                 "person";
+
 static void end_call(struct tc_mcp *server, size_t index, struct toolcage_error *err)
 {
     struct tc_mcp_call *c = &server->calls[index];
@@ -306,11 +327,15 @@ static void end_call(struct tc_mcp *server, size_t index, struct toolcage_error 
     /* the kernel closes a dead helper's fds in any order: a call may fail before the engine */
     if (toolcage_error_code(toolcage_result_error(result)) == TOOLCAGE_EHELPER)
         server->engine = toolcage_engine_unref(server->engine);
+    if (result && !c->cancelled && !c->ended && tc_mcp_review(c, result)) {
+        c->ended = true;
+        return;
+    }
     if (c->cancelled) {
         tc_mcp_drop(&c->request);
         toolcage_error_free(err);
     } else if (result) {
-        answer_result(&c->request, result);
+        answer_result(&c->request, result, c->note ? c->note : c->ended ? unanswered : NULL);
     } else {
         answer_failure(&c->request, err);
     }
@@ -320,9 +345,15 @@ static void end_call(struct tc_mcp *server, size_t index, struct toolcage_error 
 void tc_mcp_dispatch(struct tc_mcp *server, size_t index)
 {
     struct toolcage_error *err = NULL;
-    int rc = toolcage_call_dispatch(server->calls[index].call, &err);
+    int rc =
+        server->calls[index].ended ? 0 : toolcage_call_dispatch(server->calls[index].call, &err);
     if (rc != 0)
         end_call(server, index, err);
+}
+
+int tc_mcp_fd(const struct tc_mcp_call *c)
+{
+    return c->ended ? -1 : toolcage_call_fd(c->call);
 }
 
 void tc_mcp_look(struct tc_mcp *server)

@@ -8,8 +8,10 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <toolcage/toolcage.h>
 
+#include "approve/queue/queue.h"
 #include "mcp/mcp.h"
 #include "mcp/rescue.h"
 
@@ -61,6 +63,11 @@ struct tc_mcp_call {
     char *digest;
     unsigned long long asked;
     struct tc_wait *wait; /* the answer comes from the queue instead; NULL: it does not */
+    /* The call has ended, and waits for a person's decision about its staged changes, which have
+     * this `digest`. */
+    bool ended;
+    char *tool; /* its name */
+    char *note; /* for the model, after the result; NULL: none */
 };
 
 enum {
@@ -84,6 +91,12 @@ struct tc_mcp {
     bool replaced; /* in the last message that tc_mcp_read() returned */
     bool failed;   /* no memory for a response: the client would wait forever */
 };
+
+/* A new engine if the helper was lost. 0, or negative with *err. */
+static inline int tc_mcp_engine(struct tc_mcp *server, struct toolcage_error **err)
+{
+    return server->engine ? 0 : toolcage_engine_new(&server->engine, err);
+}
 
 /* server.c. 0, or negative as tc_mcp_serve(); call tc_mcp_close() in both cases. */
 int tc_mcp_open(struct tc_mcp *server, const struct tc_mcp_tools *what,
@@ -134,8 +147,30 @@ bool tc_mcp_can_elicit(const json_t *capabilities);
 /* The client's response to a request; `result` NULL: an error. Starts the call that waits for it.
  */
 void tc_mcp_answered(struct tc_mcp_session *session, const json_t *id, const json_t *result);
+
+/* ask.c: questions to the client */
+/* The id of a question. */
+void tc_mcp_asked_id(unsigned long long asked, char id[TC_MCP_ASKED_SIZE]);
 /* Withdraws the question from the client. */
 void tc_mcp_unask(struct tc_mcp_call *c);
+/* Sends the question of a call that waits with c->digest; takes ownership of `params`. */
+bool tc_mcp_ask_client(struct tc_mcp_call *c, json_t *params);
+/* Writes text in which the reader's terminal or window obeys nothing; `lines`: keeps newlines and
+ * tabs. */
+void tc_mcp_put_escaped(FILE *out, const char *text, bool lines);
+/* The form of a question with this title: yes or no, and a reason. NULL: out of memory. */
+json_t *tc_mcp_question_schema(const char *title);
+/* Do as many calls wait for a person as may? */
+bool tc_mcp_is_crowded(const struct tc_mcp *server);
+
+/* review.c: staged changes of a call that has ended */
+/* Asks a person about the staged changes, if there are any. False: the
+ * response does not wait. */
+bool tc_mcp_review(struct tc_mcp_call *c, const struct toolcage_result *result);
+/* The client's answer, which applies the changes or leaves them staged. `result` NULL: an error. */
+void tc_mcp_review_answered(struct tc_mcp_call *c, const json_t *result);
+/* The answer in the queue; the person's program has applied the changes. */
+void tc_mcp_review_queued(struct tc_mcp_call *c, enum tc_answer answer, const char *reason);
 
 /* queue.c: calls that wait in the queue of approvals */
 /* Stores the request; `text` is the library's JSON. Returns as tc_mcp_elicit(). */
@@ -148,8 +183,11 @@ bool tc_mcp_queue_take(struct tc_mcp_call *c);
 int tc_mcp_queue_ms(const struct tc_mcp *server);
 
 /* server.c: calls */
-/* Starts a call that was added or that waited. It may already have ended on return. */
+/* Starts a call that was added or that waited, or answers the one that has ended. It may already
+ * have ended on return. */
 void tc_mcp_start(struct tc_mcp *server, size_t index);
+/* For poll(); -1: the call has ended, and waits for a person. */
+int tc_mcp_fd(const struct tc_mcp_call *c);
 void tc_mcp_call(struct tc_mcp_request *request, const json_t *params);
 /* Cancels the session's call with this id; NULL: all its calls. */
 void tc_mcp_cancel(struct tc_mcp_session *session, const json_t *id);

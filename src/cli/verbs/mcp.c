@@ -10,6 +10,7 @@
 #include "approve/queue/queue.h"
 #include "cli/call/httpd.h"
 #include "cli/call/lookup.h"
+#include "cli/show/diff.h"
 #include "cli/show/say.h"
 
 static const struct tc_option options[] = {
@@ -102,6 +103,22 @@ static char *keep(void *userdata, const char *tool, const char *arguments)
                          id, id);
 }
 
+/* Few files, so that other calls do not wait for the comparison. */
+static char *review_changes(void *userdata, struct toolcage_engine *engine, const char *json)
+{
+    enum { FILES_MAX = 64, SECONDS = 2 };
+    _autoreview_ struct tc_review review = {0};
+    bool whole = false;
+    (void)userdata;
+    if (tc_review_make(&review, tc_json_of(json)) || review.count > FILES_MAX)
+        return NULL;
+    char *shown = tc_diff_text(engine, &review, SECONDS, &whole);
+    if (whole)
+        return shown;
+    free(shown);
+    return NULL;
+}
+
 static int serve_mcp(const struct tc_args *args, const struct tc_found *found,
                      struct tc_failure *failure)
 {
@@ -121,6 +138,7 @@ static int serve_mcp(const struct tc_args *args, const struct tc_found *found,
                                       .userdata = &place,
                                       .elicits = tc_args_has(args, "elicit"),
                                       .queues = queues,
+                                      .review = review_changes,
                                       .keep = queues ? keep : NULL};
     int rc = tc_mcp_serve(&what, STDIN_FILENO, STDOUT_FILENO, tc_failure_error(failure));
     return tc_failure_of_pipes(failure, rc);

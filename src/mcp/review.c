@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * A call that has ended with staged changes: its response waits for the decision of the client's
+ * user, or of a person at the queue of approvals. Changes that were not applied stay staged. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "approve/queue/queue.h"
+#include "mcp/server.h"
+
+/* Bytes of the list and the diffs; no change is applied that was not shown. */
+enum { SHOWN_MAX = 8192 };
+
+static bool waits(const struct toolcage_result *result)
+{
+    json_t *whole = json_loads(toolcage_result_json(result), JSON_ALLOW_NUL, NULL), *change;
+    bool found = false;
+    size_t i;
+    json_array_foreach(json_object_get(whole, "changes"), i, change)
+    {
+        const char *held = json_string_value(json_object_get(change, "held"));
+        found = found || (held && strcmp(held, TOOLCAGE_HELD_APPROVAL) == 0);
+    }
+    json_decref(whole);
+    return found;
+}
+
+/* What the model reads after the result. Owned by the call; the first one counts. */
+static void note(struct tc_mcp_call *c, char *text)
+{
+    if (c->note)
+        free(text);
+    else
+        c->note = text;
+}
+
+static void note_staged(struct tc_mcp_call *c, const char *why)
+{
+    char *text = NULL;
+    if (asprintf(&text, "note: the changes are not applied (%s). They stay staged for a person",
+                 why) < 0)
+        text = NULL;
+    note(c, text);
+}
+
+/* ---- the question ---- */
+
+/* Owned; NULL: out of memory. */
+static json_t *make_question(const char *tool, const char *shown)
+{
+    char *text = NULL;
+    size_t size = 0;
+    json_t *params = NULL;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return NULL;
+    (void)fputs("The tool ", out);
+    tc_mcp_put_escaped(out, tool ? tool : "?", false);
+    (void)fputs(
+        " has run. Its changes are applied only with your approval; files that steer the host "
+        "are left out:\n",
+        out);
+    tc_mcp_put_escaped(out, shown, true);
+    if (fclose(out) == 0)
+        params = json_pack("{s:s, s:o}", "message", text, "requestedSchema",
+                           tc_mcp_question_schema("Apply all these changes?"));
+    free(text);
+    return params;
+}
+
+/* False: the client gets no question; then there is a note. */
+static bool ask_client(struct tc_mcp_call *c, const char *tool, const char *json)
+{
+    const struct tc_mcp_tools *what = c->request.session->server->what;
+    char *shown = what->review
+                      ? what->review(what->userdata, c->request.session->server->engine, json)
+                      : NULL;
+    bool fits = shown && strlen(shown) <= SHOWN_MAX;
+    if (fits)
+        tc_mcp_ask_client(c, make_question(tool, shown));
+    else
+        note_staged(c, "they cannot be shown whole to the client's user");
+    free(shown);
+    return fits;
+}
+
+static bool ask_queue(struct tc_mcp_call *c, const char *tool, const json_t *staged)
+{
+    struct tc_queue_fault fault;
+    const struct tc_queue_changes changes = {
+        .call = toolcage_call_id(c->call),
+        .digest = c->digest,
+        .tool = tool,
+        .count = (int64_t)json_array_size(json_object_get(staged, "changes"))};
+    if (tc_wait_begin_changes(&changes, "mcp", &c->wait, &fault) == 0)
+        return true;
+    note_staged(c, fault.text);
+    return false;
+}
+
+static bool ask_somebody(struct tc_mcp_call *c, const char *json)
+{
+    const struct tc_mcp *server = c->request.session->server;
+    json_t *staged = json_loads(json, JSON_ALLOW_NUL, NULL);
+    const char *digest = json_string_value(json_object_get(staged, "digest"));
+    bool asked = false, client = server->what->elicits && c->request.session->elicits &&
+                                 strcmp(c->request.version, TC_MCP_STATELESS) != 0;
+    c->digest = digest ? strdup(digest) : NULL;
+    if (!c->digest)
+        note_staged(c, "some of them cannot be read");
+    else if (client)
+        asked = ask_client(c, c->tool, json);
+    else if (server->what->queues)
+        asked = ask_queue(c, c->tool, staged);
+    json_decref(staged);
+    if (!asked) {
+        free(c->digest);
+        c->digest = NULL;
+    }
+    return asked;
+}
+
+bool tc_mcp_review(struct tc_mcp_call *c, const struct toolcage_result *result)
+{
+    struct tc_mcp *server = c->request.session ? c->request.session->server : NULL;
+    char *json = NULL;
+    bool asked = false;
+    if (!server || !(server->what->elicits || server->what->queues) || !waits(result))
+        return false;
+    if (tc_mcp_is_crowded(server))
+        note_staged(c, "8 other calls wait for an approval");
+    else if (!tc_mcp_engine(server, NULL) &&
+             toolcage_engine_changes_json(server->engine, toolcage_call_id(c->call), 0, NULL, &json,
+                                          NULL) == 0)
+        asked = ask_somebody(c, json);
+    toolcage_free(json);
+    return asked;
+}
+
+/* ---- the answer ---- */
+
+/* Applies all that was shown. */
+static void apply(struct tc_mcp_call *c)
+{
+    struct tc_mcp *server = c->request.session->server;
+    struct toolcage_error *err = NULL;
+    char *json = NULL, *text = NULL;
+    size_t applied = 0, left = 0, i;
+    json_t *change;
+    if (tc_mcp_engine(server, &err) ||
+        toolcage_engine_settle_seen_json(server->engine, toolcage_call_id(c->call),
+                                         TOOLCAGE_SETTLE_COMMIT, c->digest, 0, NULL, &json, &err)) {
+        note_staged(c, err ? toolcage_error_message(err) : "out of memory");
+        toolcage_error_free(err);
+        return;
+    }
+    json_t *settled = json_loads(json, JSON_ALLOW_NUL, NULL);
+    json_array_foreach(json_object_get(settled, "changes"), i, change)
+    {
+        bool held = json_object_get(change, "held");
+        left += held;
+        applied += !held;
+    }
+    if (asprintf(&text, "note: a person has approved the changes: %zu applied, %zu not applied",
+                 applied, left) < 0)
+        text = NULL;
+    note(c, text);
+    json_decref(settled);
+    toolcage_free(json);
+}
+
+void tc_mcp_review_answered(struct tc_mcp_call *c, const json_t *result)
+{
+    const char *action = json_string_value(json_object_get(result, "action"));
+    const json_t *content = json_object_get(result, "content");
+    const char *answer = json_string_value(json_object_get(content, "answer"));
+    const char *reason = json_string_value(json_object_get(content, "reason"));
+    if (action && strcmp(action, "accept") == 0 && answer && strcmp(answer, "yes") == 0)
+        apply(c);
+    else if (!action)
+        note_staged(c, "the client could not ask its user");
+    else
+        note_staged(c, reason && *reason ? reason : "a person did not approve them");
+}
+
+void tc_mcp_review_queued(struct tc_mcp_call *c, enum tc_answer answer, const char *reason)
+{
+    char *text = NULL;
+    if (answer != TC_ANSWER_YES) {
+        note_staged(c, reason ? reason : "a person did not approve them");
+        return;
+    }
+    if (asprintf(&text, "note: a person has decided about the changes: %s",
+                 reason ? reason : "yes") < 0)
+        text = NULL;
+    note(c, text);
+}
