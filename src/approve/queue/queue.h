@@ -85,6 +85,15 @@ int tc_queue_find(const char *prefix, struct tc_queued *ret, struct tc_queue_fau
 int tc_queue_answer(const struct tc_queued *queued, bool yes, const char *reason,
                     struct tc_queue_fault *fault);
 
+/* ---- last.c: the last approved subject of a tool under a policy ---- */
+
+/* Stores it for the next question, which shows what differs. It approves nothing, so a failure does
+ * not matter. `policy`: its digest. */
+void tc_last_approved_keep(const char *tool, const char *policy, const char *subject,
+                           size_t length);
+/* Owned; NULL: none. *ret_at: when it was approved, in seconds. */
+char *tc_last_approved_read(const char *tool, const char *policy, int64_t *ret_at);
+
 /* ---- kept.c: calls that only a person starts ---- */
 
 /* A call of a tool of tier ManualOnly that a model asked for. It is stored for a day. */

@@ -56,7 +56,7 @@ static int fail_unsafe(const char *path, int errnum, struct tc_queue_fault *faul
                                 : strerror(errnum));
 }
 
-int tc_queue_open(struct tc_queue_fault *fault)
+int tc_queue_place(const char *name, struct tc_queue_fault *fault)
 {
     _autofree_ char *state = NULL;
     if (!tc_state_directory(&state))
@@ -69,14 +69,19 @@ int tc_queue_open(struct tc_queue_fault *fault)
     _autofd_ int parent = open(state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (!tc_store_own(parent, S_IFDIR))
         return fail_unsafe(state, errno, fault);
-    if (mkdirat(parent, "approvals", 0700) < 0 && errno != EEXIST)
+    if (mkdirat(parent, name, 0700) < 0 && errno != EEXIST)
         return fail_unsafe(state, errno, fault);
-    int dir = tc_store_enter(parent, "approvals");
+    int dir = tc_store_enter(parent, name);
     if (dir >= 0)
         return dir;
     int errnum = errno;
-    _autofree_ char *path = tc_path_join(state, "approvals");
-    return fail_unsafe(path ? path : "approvals", errnum, fault);
+    _autofree_ char *path = tc_path_join(state, name);
+    return fail_unsafe(path ? path : name, errnum, fault);
+}
+
+int tc_queue_open(struct tc_queue_fault *fault)
+{
+    return tc_queue_place("approvals", fault);
 }
 
 int tc_queue_lock(int dir, struct tc_queue_fault *fault)

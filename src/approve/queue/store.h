@@ -16,6 +16,8 @@ int tc_queue_fail(struct tc_queue_fault *fault, int code, const char *hint, cons
 /* Opens the directory, and makes it if it is missing. An fd, or a negative code: another user can
  * write it, or it is a link. */
 int tc_queue_open(struct tc_queue_fault *fault);
+/* The same for another directory of this name next to it. */
+int tc_queue_place(const char *name, struct tc_queue_fault *fault);
 /* Locks the directory, which every process does that adds or removes what is not its own. An fd
  * whose close is the unlock, or a negative code. */
 int tc_queue_lock(int dir, struct tc_queue_fault *fault);

@@ -50,6 +50,49 @@ static bool show(struct tc_slice subject, bool whole)
     return cut;
 }
 
+/* The last approved subject of the same tool and policy; owned, NULL: none. */
+static char *read_last(struct tc_slice subject, int64_t *ret_at)
+{
+    _autofree_ char *tool = tc_json_text(tc_json_get(subject, "tool"));
+    _autofree_ char *policy = tc_json_text(tc_json_get(subject, "policy"));
+    return tool && policy ? tc_last_approved_read(tool, policy, ret_at) : NULL;
+}
+
+void tc_subject_approved(struct tc_slice subject)
+{
+    _autofree_ char *tool = tc_json_text(tc_json_get(subject, "tool"));
+    _autofree_ char *policy = tc_json_text(tc_json_get(subject, "policy"));
+    if (tool && policy)
+        tc_last_approved_keep(tool, policy, subject.at, subject.length);
+}
+
+/* Shows what differs from the last approved call. False: nothing does, or it is not known.
+ * *ret_cut: not all of it was shown. */
+static bool show_new(struct tc_slice subject, bool *ret_cut)
+{
+    char *text = NULL, when[32] = "";
+    size_t size = 0;
+    int64_t at = 0;
+    bool any = false;
+    _autofree_ char *last = read_last(subject, &at);
+    struct tc_slice before = last ? tc_json_of(last) : (struct tc_slice){0};
+    FILE *out = before.at ? open_memstream(&text, &size) : NULL;
+    if (!out)
+        return false;
+    *ret_cut = tc_subject_compare(out, subject, before, &any);
+    any = !fclose(out) && any;
+    const time_t seconds = (time_t)at;
+    struct tm tm;
+    if (any && localtime_r(&seconds, &tm))
+        (void)strftime(when, sizeof(when), "%Y-%m-%d %H:%M", &tm);
+    if (any) {
+        tc_cli_say("only this differs from the call of it that was approved %s:", when);
+        tc_cli_stderr_painted(TC_PAINT_NOTHING, text);
+    }
+    free(text);
+    return any;
+}
+
 /* NULL: no reason. */
 static char *ask_reason(const struct tc_person *person)
 {
@@ -70,13 +113,17 @@ char tc_person_decide(const struct tc_person *person, struct tc_slice subject, c
         return 0;
     tc_cli_say("tool %s needs a person's approval (tier %s)", tool ? tool : "(a bare command)",
                tier);
-    bool more = show(subject, false); /* a person approves only what was shown */
+    bool more = false, compared = show_new(subject, &more);
+    if (!compared)
+        more = show(subject, false); /* a person approves only what was shown */
     for (;;) {
         char answer = tc_cli_answer(person->fd, person->in,
-                                    more ? "run this call? v: view all of it first, n: no"
-                                         : "run this call? y: yes, n: no");
+                                    more       ? "run this call? v: view all of it first, n: no"
+                                    : compared ? "run this call? y: yes, n: no, v: view all of it"
+                                               : "run this call? y: yes, n: no");
         switch (more && answer == 'y' ? 'v' : answer) {
         case 'y':
+            tc_subject_approved(subject);
             return 'y';
         case 'n':
             *ret_reason = ask_reason(person);

@@ -12,6 +12,12 @@
  * the caller escapes; `whole`: all of it. Is something left out? */
 bool tc_subject_show(FILE *out, struct tc_slice subject, bool whole);
 
+/* compared.c: writes what differs from the subject that was approved last. *ret_any: something
+ * does. Is a part of it left out? */
+bool tc_subject_compare(FILE *out, struct tc_slice subject, struct tc_slice last, bool *ret_any);
+/* Keeps an approved subject for the next comparison. */
+void tc_subject_approved(struct tc_slice subject);
+
 /* The user's terminal. */
 struct tc_person {
     int fd;
@@ -20,7 +26,8 @@ struct tc_person {
 /* False: there is none, or standard error, where the request is shown, is not one. */
 bool tc_person_open(struct tc_person *ret);
 void tc_person_close(struct tc_person *person);
-/* Shows the subject and asks. 'y' only after all of it was shown; 'n' with *ret_reason (owned;
+/* Shows the subject and asks: if one of this tool was approved before under the same policy, what
+ * differs from it. 'y' only after all of that was shown; 'n' with *ret_reason (owned;
  * NULL: none); 0: no answer. */
 char tc_person_decide(const struct tc_person *person, struct tc_slice subject, char **ret_reason);
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Shows the subject of an approval. Every value is shown as JSON, in rows that are shorter than a
- * terminal of 80 columns and begin with a bar, so that a model's text cannot pass for another row
- * or for a question of toolcage. */
+ * Shows the subject of an approval, and the rows of such a text. */
 #include <string.h>
 
 #include "cli/call/consent.h"
+#include "cli/call/rows.h"
 #include "cli/show/json.h"
 #include "text/utf8.h"
 
@@ -15,13 +14,6 @@ enum {
                     for */
     ROWS = 40,
     COLUMNS = 60, /* of a value */
-};
-
-/* What is shown: all of it (`whole`), or what fits; then `cut` says that something is left out. */
-struct view {
-    FILE *out;
-    bool whole, cut;
-    size_t rows;
 };
 
 /* The most columns that a character can take: escaped as \u{10ffff}, or wide. */
@@ -45,16 +37,16 @@ static size_t row_of(const char *text, size_t length)
     return at;
 }
 
-static void put_value(struct view *v, const char *label, struct tc_slice value)
+void tc_rows_put(struct tc_rows *v, const char *label, struct tc_slice value)
 {
     const char *at = value.at;
     size_t left = value.length, most = v->whole || left <= SHORT ? left : SHORT, shown = 0;
-    while (shown < most && (v->whole || v->rows < ROWS)) {
+    while (shown < most && (v->whole || v->count < ROWS)) {
         size_t n = row_of(at + shown, most - shown);
         (void)fprintf(v->out, "  %-10s | %.*s\n", label, (int)n, at + shown);
         label = "";
         shown += n;
-        v->rows++;
+        v->count++;
     }
     if (shown < left) {
         (void)fprintf(v->out, "  %-10s … %zu more bytes\n", label, left - shown);
@@ -62,47 +54,54 @@ static void put_value(struct view *v, const char *label, struct tc_slice value)
     }
 }
 
-static void put_member(struct view *v, const char *label, const char *key, struct tc_slice subject)
+void tc_rows_say(struct tc_rows *v, const char *label, const char *words)
+{
+    (void)fprintf(v->out, "  %-10s   (%s)\n", label, words);
+    v->count++;
+}
+
+static void put_member(struct tc_rows *v, const char *label, const char *key,
+                       struct tc_slice subject)
 {
     struct tc_slice value = tc_json_get(subject, key);
     if (value.at)
-        put_value(v, label, value);
+        tc_rows_put(v, label, value);
 }
 
 /* Each element, or a member of each. */
-static void put_list(struct view *v, const char *label, const char *key, const char *member,
+static void put_list(struct tc_rows *v, const char *label, const char *key, const char *member,
                      struct tc_slice subject)
 {
     struct tc_scan_each each = tc_scan_walk(tc_json_get(subject, key));
     while (tc_scan_next(&each)) {
-        put_value(v, label, member ? tc_json_get(each.value, member) : each.value);
+        tc_rows_put(v, label, member ? tc_json_get(each.value, member) : each.value);
         label = "";
     }
 }
 
 /* Each granted path, with the host's path if that is another one. */
-static void put_paths(struct view *v, const char *label, struct tc_slice subject)
+static void put_paths(struct tc_rows *v, const char *label, struct tc_slice subject)
 {
     struct tc_scan_each each = tc_scan_walk(tc_json_get(subject, label));
     while (tc_scan_next(&each)) {
         struct tc_slice path = tc_json_get(each.value, "path");
         struct tc_slice from = tc_json_get(each.value, "from");
-        put_value(v, label, path);
+        tc_rows_put(v, label, path);
         if (from.length != path.length || memcmp(from.at, path.at, from.length) != 0)
-            put_value(v, "  from", from);
+            tc_rows_put(v, "  from", from);
         label = "";
     }
 }
 
 bool tc_subject_show(FILE *out, struct tc_slice subject, bool whole)
 {
-    struct view v = {.out = out, .whole = whole};
+    struct tc_rows v = {.out = out, .whole = whole};
     put_member(&v, "arguments", "arguments", subject);
     put_member(&v, "command", "command", subject);
     put_member(&v, "input", "input", subject);
     put_member(&v, "input", "input_base64", subject);
     if (tc_json_get(subject, "pipe").at)
-        (void)fputs("  input      standard input, which is not shown here\n", v.out);
+        (void)fputs(TC_SUBJECT_PIPE, v.out);
     put_list(&v, "files", "files", "path", subject);
     put_list(&v, "directory", "cwd", "path", subject);
     put_member(&v, "backend", "backend", subject);

@@ -421,8 +421,10 @@ static int approve_shown(const struct tc_args *args, const struct tc_queued *q,
 {
     _autofree_ char **only = calloc(args->given_count + 1, sizeof(*only));
     size_t count = 0;
-    if (!tc_staged_is(q))
+    if (!tc_staged_is(q)) {
+        tc_subject_approved(tc_json_of(q->subject));
         return answer(q, true, NULL, failure);
+    }
     if (!only)
         return tc_cli_no_memory();
     for (size_t i = 0; i < args->given_count; i++)
