@@ -19,13 +19,14 @@
 #include "cli/show/json.h"
 #include "cli/show/opts.h"
 #include "cli/show/say.h"
-
-enum { EXIT_WAITS = 1 }; /* the request was not answered */
+#include "cli/verbs/answers.h"
 
 static const struct tc_option options[] = {
     {"digest", 0, "DIGEST", NULL, "with approve: the digest that show printed; asks no question"},
     {"only", 0, "PATH", NULL,
      "with approve --digest of changes: apply these only, as show names them (repeatable)"},
+    {"all-equal", 0, NULL, NULL,
+     "with approve, deny: every request that waits with the same digest"},
     {"reason", 0, "TEXT", NULL, "with deny: why; the model reads this"},
     {"watch", 0, NULL, NULL, "with list: go on, and ring for each new request"},
     TC_OPTION_JSON,
@@ -46,7 +47,10 @@ static const char text[] =
     "staged\n"
     "changes of a call (commit = \"ask\") wait here after it has ended: show prints their diff, "
     "approve\n"
-    "asks about it, and applies them; after deny they stay staged for toolcage changes.\n"
+    "asks about it, and applies them; after deny they stay staged for toolcage changes. Requests "
+    "with "
+    "one\n"
+    "digest are equal: the list says so, and --all-equal answers them together.\n"
     "\n"
     "examples:\n"
     "  toolcage mcp --policy tools.toml --queue\n"
@@ -93,7 +97,8 @@ static bool is_shown(const struct tc_queued *q)
     return tc_json_of(q->subject).at;
 }
 
-static void put_row(FILE *out, const struct tc_queued *q)
+/* `equal`: an older request with the same digest, or NULL. */
+static void put_row(FILE *out, const struct tc_queued *q, const struct tc_queued *equal)
 {
     _autofree_ char *tool = tc_json_line(tc_json_get(tc_json_of(q->subject), "tool"));
     const char *otherwise = is_shown(q) ? "(a bare command)" : "(cannot be shown)";
@@ -103,7 +108,18 @@ static void put_row(FILE *out, const struct tc_queued *q)
     if (tc_staged_is(q))
         (void)fprintf(out, "  %" PRId64 " change%s to apply", tc_staged_count(q),
                       tc_staged_count(q) == 1 ? "" : "s");
+    if (equal)
+        (void)fprintf(out, "  equal to %s", equal->id);
     (void)fputc('\n', out);
+}
+
+/* The oldest request with the same digest as the one at `index`; NULL: it is the oldest. */
+static const struct tc_queued *find_equal(const struct list *list, size_t index)
+{
+    for (size_t i = 0; i < index; i++)
+        if (strcmp(list->items[i].digest, list->items[index].digest) == 0)
+            return &list->items[i];
+    return NULL;
 }
 
 static void put_string(FILE *out, const char *key, const char *value)
@@ -190,7 +206,7 @@ static int print_new(const struct list *list, const struct list *before, size_t 
     *ret_count = 0;
     for (size_t i = 0; i < list->count; i++)
         if (!has(before, list->items[i].id)) {
-            put_row(out, &list->items[i]);
+            put_row(out, &list->items[i], find_equal(list, i));
             ++*ret_count;
         }
     for (size_t i = 0; i < list->kept_count; i++)
@@ -257,7 +273,7 @@ static int show(const struct tc_args *args, const struct tc_queued *q, struct tc
         put_object(out, q);
         return print_stream(out, &all);
     }
-    put_row(out, q);
+    put_row(out, q, NULL);
     if (tc_staged_is(q)) {
         int rc = tc_cli_print_text(TC_PAINT_NOTHING, out, &all);
         return rc ? rc : tc_staged_show(q, failure);
@@ -387,85 +403,6 @@ static int act_on_kept(const struct tc_args *args, const char *action, struct tc
                                 "call %s is started by a person only, not approved", kept->id);
 }
 
-/* ---- approve, deny ---- */
-
-static int answer(const struct tc_queued *q, bool yes, const char *reason,
-                  struct tc_failure *failure)
-{
-    struct tc_queue_fault fault;
-    int rc = tc_queue_answer(q, yes, reason, &fault);
-    if (rc < 0)
-        return fail(failure, &fault);
-    tc_cli_say("%s request %s", yes ? "approved" : "refused", q->id);
-    if (rc)
-        tc_cli_hint("the program whose call waits has not read the answer yet");
-    return 0;
-}
-
-static int ask(const struct tc_queued *q, const struct tc_person *person,
-               struct tc_failure *failure)
-{
-    _autofree_ char *reason = NULL;
-    if (tc_staged_is(q))
-        return tc_staged_approve(q, person, 0, NULL, failure);
-    char said = tc_person_decide(person, tc_json_of(q->subject), &reason);
-    if (said)
-        return answer(q, said == 'y', reason, failure);
-    tc_cli_say("request %s was not answered: its call still waits", q->id);
-    return EXIT_WAITS;
-}
-
-/* After `show` has printed it. */
-static int approve_shown(const struct tc_args *args, const struct tc_queued *q,
-                         struct tc_failure *failure)
-{
-    _autofree_ char **only = calloc(args->given_count + 1, sizeof(*only));
-    size_t count = 0;
-    if (!tc_staged_is(q)) {
-        tc_subject_approved(tc_json_of(q->subject));
-        return answer(q, true, NULL, failure);
-    }
-    if (!only)
-        return tc_cli_no_memory();
-    for (size_t i = 0; i < args->given_count; i++)
-        if (!strcmp(args->given[i].option->name, "only"))
-            only[count++] = (char *)args->given[i].value;
-    return tc_staged_approve(q, NULL, count, only, failure);
-}
-
-static int approve(const struct tc_args *args, const struct tc_queued *q,
-                   struct tc_failure *failure)
-{
-    const char *digest = tc_args_value(args, "digest");
-    struct tc_person person = {.fd = -1};
-    int rc;
-    if (tc_args_has(args, "only") && (!digest || !tc_staged_is(q)))
-        return tc_failure_set(
-            failure, TOOLCAGE_EUSAGE,
-            "at a terminal, f asks about each file: toolcage approvals approve ID",
-            "--only needs --digest, and a request about changes");
-    if (digest && strcmp(digest, q->digest) == 0)
-        return approve_shown(args, q, failure);
-    if (digest)
-        return tc_failure_set(failure, TOOLCAGE_EUSAGE, "toolcage approvals show ID",
-                              "request %s has another digest than the one that was shown", q->id);
-    if (tc_person_open(&person))
-        rc = ask(q, &person, failure);
-    else
-        rc = tc_failure_set(failure, TOOLCAGE_EUSAGE,
-                            "toolcage approvals show ID prints it, for --digest",
-                            "there is no terminal to show request %s at, so approve needs the "
-                            "digest that was shown",
-                            q->id);
-    tc_person_close(&person);
-    return rc;
-}
-
-static int deny(const struct tc_args *args, const struct tc_queued *q, struct tc_failure *failure)
-{
-    return answer(q, false, tc_args_value(args, "reason"), failure);
-}
-
 /* A request waits for an answer, not to be run. */
 static int run(const struct tc_args *args, const struct tc_queued *q, struct tc_failure *failure)
 {
@@ -483,8 +420,11 @@ static const struct action {
     const char *takes; /* the names of its options */
     int (*run)(const struct tc_args *args, const struct tc_queued *q, struct tc_failure *failure);
 } actions[] = {
-    {"list", "watch json", NULL}, {"show", "json", show}, {"approve", "digest only", approve},
-    {"deny", "reason", deny},     {"run", "", run},
+    {"list", "watch json", NULL},
+    {"show", "json", show},
+    {"approve", "digest only all-equal", tc_answers_approve},
+    {"deny", "reason all-equal", tc_answers_deny},
+    {"run", "", run},
 };
 
 /* NULL with the failure. */
@@ -526,7 +466,7 @@ static int act(const struct tc_args *args, const struct action *action, struct t
     int rc = resolve(args->operands[1], &q, &kept, failure);
     if (!rc && kept.id[0])
         rc = act_on_kept(args, action->name, &kept, failure);
-    else if (!rc && action->run != deny && !is_shown(&q))
+    else if (!rc && action->run != tc_answers_deny && !is_shown(&q))
         rc = tc_failure_set(failure, TOOLCAGE_EUSAGE, "toolcage approvals deny ID",
                             "request %s cannot be shown: its values are nested too deeply", q.id);
     else if (!rc)

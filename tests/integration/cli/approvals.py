@@ -299,6 +299,51 @@ def one_of_two_approvers_wins():
             check(won and code == (0 if won[0] == yes else 126), "and decides", (won, str(call)))
 
 
+def equal_requests_are_answered_together_only_when_said():
+    with arrange() as place:
+        first, second, third, other = say(place), say(place), say(place), say(place, "y")
+        listed = place.run("approvals").out.split("\n")
+        check(
+            [f"equal to {first.id}" in line for line in listed[:4]] == [False, True, True, False],
+            "the list says which are equal",
+            listed,
+        )
+        approve(place, first, "approve answers one of them", 0, f"approved request {first.id}")
+        check(
+            first.end() == 0 and {r["id"] for r in waiting(place)} == {second.id, third.id, other.id},
+            "and the equal ones wait",
+            first,
+        )
+        answer = place.run("approvals", "approve", second.id, "--digest", second.digest, "--all-equal")
+        check(
+            answer.code == 0
+            and "1 other request is equal" in answer.err
+            and second.end() == 0
+            and third.end() == 0
+            and second.out == third.out == "said x\n",
+            "--all-equal answers them",
+            (str(answer), str(second), str(third)),
+        )
+        check([r["id"] for r in waiting(place)] == [other.id], "and no other request")
+        same = say(place, "y")
+        person = Person(place, "approvals", "approve", same.id, "--all-equal")
+        person.wait_for("run this call?")
+        later = say(place, "y")
+        person.answer("run this call?", "y")
+        person.end()
+        check(
+            other.end() == 0 and same.end() == 0 and [r["id"] for r in waiting(place)] == [later.id],
+            "a request that came after the question is not answered",
+            person.past,
+        )
+        place.run("approvals", "deny", later.id)
+        later.end()
+        pair = [say(place), say(place)]
+        place.run("approvals", "deny", pair[1].id, "--all-equal", "--reason", "no")
+        for call in pair:
+            check_denied(call, "deny --all-equal refuses them", "refused: no")
+
+
 def changes_after_the_yes_void_it():
     with arrange() as place:
         file = os.path.join(place.project, "in")
@@ -583,6 +628,7 @@ for part in (
     terminal_is_asked_instead_of_the_queue,
     hostile_arguments_are_escaped,
     one_of_two_approvers_wins,
+    equal_requests_are_answered_together_only_when_said,
     changes_after_the_yes_void_it,
     changed_policy_file_changes_no_call,
     old_answer_is_void,
