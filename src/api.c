@@ -374,21 +374,6 @@ EXPORT int toolcage_engine_changes_json(struct toolcage_engine *engine, const ch
                   err);
 }
 
-static int settle_changes(const char *function, struct toolcage_engine *engine, const char *call,
-                          int32_t settle, const char *digest, size_t path_count,
-                          const char *const paths[], char **ret_json, struct toolcage_error **err)
-{
-    static const char *const actions[] = {[TOOLCAGE_SETTLE_COMMIT] = "commit",
-                                          [TOOLCAGE_SETTLE_OVERWRITE] = "overwrite",
-                                          [TOOLCAGE_SETTLE_DISCARD] = "discard",
-                                          [TOOLCAGE_SETTLE_STEERING] = "steering"};
-    if (settle < 0 || (size_t)settle >= TC_COUNT(actions))
-        return fail_usage(err, function, "settle must be one of TOOLCAGE_SETTLE_...");
-    return closed(
-        tc_engine_changes(engine, call, actions[settle], digest, path_count, paths, ret_json, err),
-        err);
-}
-
 EXPORT int toolcage_engine_settle_json(struct toolcage_engine *engine, const char *call,
                                        int32_t settle, size_t path_count, const char *const paths[],
                                        char **ret_json, struct toolcage_error **err)
@@ -396,7 +381,9 @@ EXPORT int toolcage_engine_settle_json(struct toolcage_engine *engine, const cha
     NEED(engine);
     NEED(call);
     NEED(ret_json);
-    return settle_changes(__func__, engine, call, settle, NULL, path_count, paths, ret_json, err);
+    return closed(tc_engine_changes(engine, call, tc_engine_settle_action(settle), NULL, path_count,
+                                    paths, ret_json, err),
+                  err);
 }
 
 EXPORT int toolcage_engine_settle_seen_json(struct toolcage_engine *engine, const char *call,
@@ -408,7 +395,9 @@ EXPORT int toolcage_engine_settle_seen_json(struct toolcage_engine *engine, cons
     NEED(call);
     NEED(digest);
     NEED(ret_json);
-    return settle_changes(__func__, engine, call, settle, digest, path_count, paths, ret_json, err);
+    return closed(tc_engine_changes(engine, call, tc_engine_settle_action(settle), digest,
+                                    path_count, paths, ret_json, err),
+                  err);
 }
 
 EXPORT int toolcage_engine_clean(struct toolcage_engine *engine, uint32_t *ret_removed,
@@ -607,7 +596,7 @@ EXPORT int toolcage_call_approve(struct toolcage_call *call, const char *digest,
 {
     NEED(call);
     NEED(digest);
-    return closed(tc_call_approve(call, digest, err), err);
+    return closed(tc_call_approve(call, digest, 0, err), err);
 }
 
 EXPORT int toolcage_call_record_request(struct toolcage_call *call, const char *tool,
@@ -617,6 +606,14 @@ EXPORT int toolcage_call_record_request(struct toolcage_call *call, const char *
     NEED(call);
     NEED(tool);
     return closed(tc_call_record_request(call, tool, arguments, refusal, err), err);
+}
+
+EXPORT int toolcage_call_approve_again(struct toolcage_call *call, const char *digest,
+                                       int64_t count, struct toolcage_error **err)
+{
+    NEED(call);
+    NEED(digest);
+    return closed(tc_call_approve(call, digest, count, err), err);
 }
 
 EXPORT int toolcage_call_deny(struct toolcage_call *call, const char *reason,

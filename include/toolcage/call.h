@@ -172,6 +172,14 @@ int toolcage_call_approval_json(struct toolcage_call *call, char **ret_json,
 int toolcage_call_approve(struct toolcage_call *call, const char *digest,
                           struct toolcage_error **err);
 
+/* The same for a person's answer that holds for equal calls, too, for as long as the person said:
+ * this is the `count`-th call that the answer approves again, counted from 1. The audit log records
+ * the number as `approval_again`. A host repeats an answer only if the person has asked for that,
+ * and only for a request with the same digest. Thread-safety and errors as above; also
+ * TOOLCAGE_EUSAGE: `count` is negative. */
+int toolcage_call_approve_again(struct toolcage_call *call, const char *digest, int64_t count,
+                                struct toolcage_error **err);
+
 /* A person refuses: the call is denied at start. `reason` (copied) is part of the result's message
  * for the model; NULL: none. TOOLCAGE_EUSAGE: the call was started. */
 int toolcage_call_deny(struct toolcage_call *call, const char *reason, struct toolcage_error **err);

@@ -162,17 +162,23 @@ int tc_call_pass_gate(struct toolcage_call *call, char **ret_json, struct toolca
     return 0;
 }
 
-int tc_call_approve(struct toolcage_call *call, const char *digest, struct toolcage_error **err)
+int tc_call_approve(struct toolcage_call *call, const char *digest, int64_t again,
+                    struct toolcage_error **err)
 {
     int r = tc_call_check_new(call, "approve", err);
     if (r < 0)
         return r;
+    if (again < 0)
+        return tc_fail(err, TC_WHY(TOOLCAGE_EUSAGE, "approve", "count", "count from 1"),
+                       "the count of a repeated approval is negative");
     if (call->approval.refusal)
         return tc_fail(
             err, TC_WHY(TOOLCAGE_EUSAGE, "approve", call->id, "make a new call, and ask again"),
             "a person has refused this call");
-    if (tc_approval_give(&call->approval, digest))
+    if (tc_approval_give(&call->approval, digest)) {
+        call->approved_again = again;
         return 0;
+    }
     return tc_fail(err,
                    TC_WHY(TOOLCAGE_EUSAGE, "approve", "digest",
                           "pass the digest of toolcage_call_approval_json()"),

@@ -256,6 +256,8 @@ static void add_what(struct tc_buf *out, const struct toolcage_call *call)
         tc_json_member(out, "session", call->session);
     if (call->approved[0])
         tc_json_member(out, "approval", call->approved);
+    if (call->approved[0] && call->approved_again)
+        tc_json_number(out, "approval_again", call->approved_again);
 }
 
 /* ---- the decision ---- */

@@ -51,6 +51,7 @@ struct toolcage_call {
     struct tc_grant grant;
     int image; /* lock that keeps the call's root in the image store; -1: none */
     struct tc_approval approval;
+    int64_t approved_again;         /* the n-th repetition of the answer; 0: it is new */
     char approved[TC_DIGEST_SIZE];  /* of the subject that a person approved; "": none */
     bool recorded;                  /* the decision is in the audit log, the result is not */
     bool inputs_kept;               /* what a replay needs is stored */
@@ -99,7 +100,9 @@ int tc_call_explain(struct toolcage_call *call, const char *access, char **ret_j
                     struct toolcage_error **err);
 
 /* approval.c */
-int tc_call_approve(struct toolcage_call *call, const char *digest, struct toolcage_error **err);
+/* `again`: for the n-th repetition of a person's answer, n; else 0. */
+int tc_call_approve(struct toolcage_call *call, const char *digest, int64_t again,
+                    struct toolcage_error **err);
 int tc_call_deny(struct toolcage_call *call, const char *reason, struct toolcage_error **err);
 /* Passes a call whose grant is complete, if it needs no approval or has one. With `ret_json`:
  * writes the request for a person; owned by the caller. 0 or a negative code. */

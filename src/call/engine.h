@@ -64,6 +64,8 @@ int tc_engine_probes(struct toolcage_engine *engine, const struct tc_outcome **r
                      struct toolcage_error **err);
 
 /* Jobs that are not calls; these functions wait for the helper. */
+/* The action of TOOLCAGE_SETTLE_…; another value is an action that tc_engine_changes() refuses. */
+const char *tc_engine_settle_action(int32_t settle);
 /* `seen`: the digest of the changes that a person saw; NULL: settles whatever is staged. */
 int tc_engine_changes(struct toolcage_engine *engine, const char *call, const char *action,
                       const char *seen, size_t path_count, const char *const paths[],

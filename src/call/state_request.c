@@ -93,6 +93,16 @@ static int check_action(const char *action, struct toolcage_error **err)
                    "changes have no action \"%.60s\"", action);
 }
 
+const char *tc_engine_settle_action(int32_t settle)
+{
+    static const char *const actions[] = {[TOOLCAGE_SETTLE_COMMIT] = "commit",
+                                          [TOOLCAGE_SETTLE_OVERWRITE] = "overwrite",
+                                          [TOOLCAGE_SETTLE_DISCARD] = "discard",
+                                          [TOOLCAGE_SETTLE_STEERING] = "steering"};
+    return settle >= 0 && (size_t)settle < TC_COUNT(actions) ? actions[settle]
+                                                             : "(no value of TOOLCAGE_SETTLE_...)";
+}
+
 static void add_waiting(struct tc_buf *buf, const struct tc_outcome *outcome)
 {
     tc_json_key(buf, "held");

@@ -13,6 +13,11 @@ int tc_mcp_enqueue(struct tc_mcp_call *c, const char *text, const char *digest,
                    struct toolcage_error **err)
 {
     struct tc_queue_fault fault;
+    int64_t count = tc_mcp_again_count(c->request.session->server, digest);
+    if (count) {
+        int rc = toolcage_call_approve_again(c->call, digest, count, err);
+        return rc < 0 ? rc : TC_MCP_STARTS;
+    }
     c->digest = strdup(digest);
     if (!c->digest)
         return TOOLCAGE_EMEMORY;
@@ -37,10 +42,11 @@ bool tc_mcp_queue_take(struct tc_mcp_call *c)
     enum tc_answer answer = c->wait ? tc_wait_look(c->wait, &reason) : TC_ANSWER_NONE;
     if (c->ended && answer != TC_ANSWER_NONE)
         tc_mcp_review_queued(c, answer, reason);
-    int rc = c->ended                  ? 0
-             : answer == TC_ANSWER_YES ? toolcage_call_approve(c->call, c->digest, &err)
-             : answer == TC_ANSWER_NO  ? toolcage_call_deny(c->call, reason, &err)
-                                       : 0;
+    if (!c->ended && answer == TC_ANSWER_SESSION)
+        tc_mcp_again_keep(c->request.session->server, c->digest);
+    int rc = c->ended || answer == TC_ANSWER_NONE ? 0
+             : answer == TC_ANSWER_NO             ? toolcage_call_deny(c->call, reason, &err)
+                                                  : toolcage_call_approve(c->call, c->digest, &err);
     if (rc < 0)
         toolcage_error_free(err); /* start denies it */
     free(reason);

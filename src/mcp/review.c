@@ -188,7 +188,7 @@ void tc_mcp_review_answered(struct tc_mcp_call *c, const json_t *result)
 void tc_mcp_review_queued(struct tc_mcp_call *c, enum tc_answer answer, const char *reason)
 {
     char *text = NULL;
-    if (answer != TC_ANSWER_YES) {
+    if (answer == TC_ANSWER_NO) {
         note_staged(c, reason ? reason : "a person did not approve them");
         return;
     }

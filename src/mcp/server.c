@@ -124,6 +124,7 @@ void tc_mcp_close(struct tc_mcp *server)
     }
     for (size_t i = 0; i < TC_MCP_OPEN_MAX; i++)
         free(server->open[i].digest);
+    tc_mcp_again_done(server);
     free(server->calls);
     json_decref(server->tools);
     (void)toolcage_engine_unref(server->engine);

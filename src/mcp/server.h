@@ -70,7 +70,14 @@ struct tc_mcp_call {
     char *note; /* for the model, after the result; NULL: none */
 };
 
+/* A person's answer for the rest of the server; `count` calls were approved by it again. */
+struct tc_mcp_again {
+    char *digest; /* NULL: none */
+    int64_t until_s, count;
+};
+
 enum {
+    TC_MCP_AGAIN_MAX = 64,  /* a further one replaces the oldest */
     TC_MCP_ASKED_SIZE = 40, /* the id of a request to the client */
     TC_MCP_OPEN_MAX = 64
 };
@@ -88,6 +95,8 @@ struct tc_mcp {
         unsigned long long asked; /* 0: none */
         char *digest;
     } open[TC_MCP_OPEN_MAX];
+    struct tc_mcp_again again[TC_MCP_AGAIN_MAX];
+    size_t again_next;
     bool replaced; /* in the last message that tc_mcp_read() returned */
     bool failed;   /* no memory for a response: the client would wait forever */
 };
@@ -171,6 +180,13 @@ bool tc_mcp_review(struct tc_mcp_call *c, const struct toolcage_result *result);
 void tc_mcp_review_answered(struct tc_mcp_call *c, const json_t *result);
 /* The answer in the queue; the person's program has applied the changes. */
 void tc_mcp_review_queued(struct tc_mcp_call *c, enum tc_answer answer, const char *reason);
+
+/* again.c: answers for the rest of the server */
+void tc_mcp_again_keep(struct tc_mcp *server, const char *digest);
+/* Has a person approved requests with this digest for the rest of the server? Counts the call: how
+ * many there were; 0: no. */
+int64_t tc_mcp_again_count(struct tc_mcp *server, const char *digest);
+void tc_mcp_again_done(struct tc_mcp *server);
 
 /* queue.c: calls that wait in the queue of approvals */
 /* Stores the request; `text` is the library's JSON. Returns as tc_mcp_elicit(). */

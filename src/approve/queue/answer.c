@@ -101,14 +101,16 @@ int tc_queue_find(const char *prefix, struct tc_queued *ret, struct tc_queue_fau
 /* ---- answering ---- */
 
 /* The content of the file; owned, NULL: out of memory. */
-static char *write_file(const struct tc_queued *q, bool yes, const char *reason)
+static char *write_file(const struct tc_queued *q, enum tc_answer said, const char *reason)
 {
     struct tc_buf out = TC_BUF_INIT;
     tc_buf_addc(&out, '{');
     tc_json_number(&out, "version", 1);
     tc_json_member(&out, "id", q->id);
     tc_json_member(&out, "digest", q->digest);
-    tc_json_member(&out, "answer", yes ? "yes" : "no");
+    tc_json_member(&out, "answer", said == TC_ANSWER_NO ? "no" : "yes");
+    if (said == TC_ANSWER_SESSION)
+        tc_json_bool(&out, "session", true);
     if (reason && *reason)
         tc_json_member(&out, "reason", reason);
     tc_buf_addc(&out, '}');
@@ -125,9 +127,9 @@ static int fail_answered(int dir, const struct tc_queued *q, struct tc_queue_fau
                              verdict.unusable);
     return tc_queue_fail(fault, TOOLCAGE_EUSAGE, list_hint, "request %s was already answered: %s",
                          q->id,
-                         verdict.answer == TC_ANSWER_YES  ? "approved"
-                         : verdict.answer == TC_ANSWER_NO ? "refused"
-                                                          : "the host has read the answer");
+                         verdict.answer == TC_ANSWER_NO     ? "refused"
+                         : verdict.answer != TC_ANSWER_NONE ? "approved"
+                                                            : "the host has read the answer");
 }
 
 /* Gives the complete file its name, if no other answer has it. An fd of it, or a negative code. */
@@ -172,13 +174,13 @@ static int await_reader(int dir, const struct tc_queued *q, int request, int ans
     return 1;
 }
 
-int tc_queue_answer(const struct tc_queued *queued, bool yes, const char *reason,
+int tc_queue_answer(const struct tc_queued *queued, enum tc_answer said, const char *reason,
                     struct tc_queue_fault *fault)
 {
     if (reason && strlen(reason) > TC_QUEUE_REASON_MAX)
         return tc_queue_fail(fault, TOOLCAGE_EUSAGE, "write a shorter one",
                              "a reason has at most %d bytes", TC_QUEUE_REASON_MAX);
-    _autofree_ char *text = write_file(queued, yes, reason);
+    _autofree_ char *text = write_file(queued, said, reason);
     if (!text)
         return tc_queue_fail(fault, TOOLCAGE_EMEMORY, NULL, "out of memory");
     _autofd_ int dir = tc_queue_open(fault);

@@ -39,7 +39,8 @@ struct tc_queue_fault {
 
 struct tc_wait; /* a waiting request */
 
-enum tc_answer { TC_ANSWER_NONE, TC_ANSWER_YES, TC_ANSWER_NO };
+/* TC_ANSWER_SESSION: yes, also to equal calls of the same server, for an hour. */
+enum tc_answer { TC_ANSWER_NONE, TC_ANSWER_YES, TC_ANSWER_NO, TC_ANSWER_SESSION };
 
 /* Stores `request`, the JSON of toolcage_call_approval_json(). `asker`: the
  * name of the program that waits, in small letters. 0, or a negative code. */
@@ -82,7 +83,7 @@ int tc_queue_find(const char *prefix, struct tc_queued *ret, struct tc_queue_fau
 /* Stores the answer to exactly this request; the first answer counts. `reason` is for the model;
  * NULL: none. Returns when the host has read it: 0; after a few seconds without that: 1. Negative:
  * TOOLCAGE_ENOT_FOUND: the call no longer waits; TOOLCAGE_EUSAGE: it was answered. */
-int tc_queue_answer(const struct tc_queued *queued, bool yes, const char *reason,
+int tc_queue_answer(const struct tc_queued *queued, enum tc_answer said, const char *reason,
                     struct tc_queue_fault *fault);
 
 /* ---- last.c: the last approved subject of a tool under a policy ---- */

@@ -279,7 +279,8 @@ static const char *judge_text(const json_t *file, const char *id, const char *di
         return "it is not an answer";
     if (strcmp(text_of(file, "id"), id) != 0 || strcmp(text_of(file, "digest"), digest) != 0)
         return "it answers another request";
-    ret->answer = yes ? TC_ANSWER_YES : TC_ANSWER_NO;
+    bool session = json_is_true(json_object_get(file, "session"));
+    ret->answer = !yes ? TC_ANSWER_NO : session ? TC_ANSWER_SESSION : TC_ANSWER_YES;
     ret->reason = *reason ? strdup(reason) : NULL;
     return NULL;
 }

@@ -176,8 +176,8 @@ static int wait_for_person(struct toolcage_call *call, const char *asker, const 
     while ((answer = tc_wait_look(wait, &reason)) == TC_ANSWER_NONE)
         (void)nanosleep(&pause, NULL);
     tc_wait_end(wait);
-    return answer == TC_ANSWER_YES ? toolcage_call_approve(call, digest, tc_failure_error(failure))
-                                   : toolcage_call_deny(call, reason, tc_failure_error(failure));
+    return answer != TC_ANSWER_NO ? toolcage_call_approve(call, digest, tc_failure_error(failure))
+                                  : toolcage_call_deny(call, reason, tc_failure_error(failure));
 }
 
 /* ---- both ---- */

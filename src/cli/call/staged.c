@@ -152,7 +152,7 @@ static int answer(const struct tc_queued *q, const struct tc_decided *decided,
     struct tc_queue_fault fault;
     _autofree_ char *text = tc_cli_format("applied %zu, discarded %zu, still staged %zu",
                                           decided->applied, decided->discarded, decided->left);
-    int rc = tc_queue_answer(q, decided->applied > 0, text, &fault);
+    int rc = tc_queue_answer(q, decided->applied ? TC_ANSWER_YES : TC_ANSWER_NO, text, &fault);
     tc_cli_say("request %s: %s", q->id, text ? text : "answered");
     if (rc == TOOLCAGE_ENOT_FOUND)
         tc_cli_hint("the program that asked no longer waits for the answer");

@@ -17,14 +17,15 @@ static int fail(struct tc_failure *failure, const struct tc_queue_fault *fault)
     return tc_failure_set(failure, fault->code, fault->hint, "%s", fault->text);
 }
 
-static int answer_one(const struct tc_queued *q, bool yes, const char *reason,
+static int answer_one(const struct tc_queued *q, enum tc_answer said, const char *reason,
                       struct tc_failure *failure)
 {
     struct tc_queue_fault fault;
-    int rc = tc_queue_answer(q, yes, reason, &fault);
+    int rc = tc_queue_answer(q, said, reason, &fault);
     if (rc < 0)
         return fail(failure, &fault);
-    tc_cli_say("%s request %s", yes ? "approved" : "refused", q->id);
+    tc_cli_say("%s request %s%s", said == TC_ANSWER_NO ? "refused" : "approved", q->id,
+               said == TC_ANSWER_SESSION ? ", and equal calls of its server for an hour" : "");
     if (rc)
         tc_cli_hint("the program whose call waits has not read the answer yet");
     return 0;
@@ -66,30 +67,35 @@ static int find_equal(const struct tc_args *args, const struct tc_queued *q, str
 }
 
 /* One that is gone keeps no other from its answer. */
-static int answer(const struct equal *equal, const struct tc_queued *q, bool yes,
+static int answer(const struct equal *equal, const struct tc_queued *q, enum tc_answer said,
                   const char *reason, struct tc_failure *failure)
 {
-    int rc = answer_one(q, yes, reason, failure);
+    int rc = answer_one(q, said, reason, failure);
     for (size_t i = 0; i < equal->count; i++) {
         _autofailure_ struct tc_failure other = {0};
-        if (is_equal(&equal->items[i], q) && answer_one(&equal->items[i], yes, reason, &other))
+        if (is_equal(&equal->items[i], q) && answer_one(&equal->items[i], said, reason, &other))
             tc_cli_say("request %s was not answered: %s", equal->items[i].id,
                        other.message ? other.message : "it no longer waits");
     }
     return rc;
 }
 
-static int ask(const struct equal *equal, const struct tc_queued *q, const struct tc_person *person,
-               struct tc_failure *failure)
+static int ask(const struct equal *equal, const struct tc_queued *q, enum tc_answer yes,
+               const struct tc_person *person, struct tc_failure *failure)
 {
     _autofree_ char *reason = NULL;
     if (tc_staged_is(q))
         return tc_staged_approve(q, person, 0, NULL, failure);
     char said = tc_person_decide(person, tc_json_of(q->subject), &reason);
     if (said)
-        return answer(equal, q, said == 'y', reason, failure);
+        return answer(equal, q, said == 'y' ? yes : TC_ANSWER_NO, reason, failure);
     tc_cli_say("request %s was not answered: its call still waits", q->id);
     return EXIT_WAITS;
+}
+
+static enum tc_answer yes_of(const struct tc_args *args)
+{
+    return tc_args_has(args, "session") ? TC_ANSWER_SESSION : TC_ANSWER_YES;
 }
 
 /* After `show` has printed it. */
@@ -100,7 +106,7 @@ static int approve_shown(const struct tc_args *args, const struct equal *equal,
     size_t count = 0;
     if (!tc_staged_is(q)) {
         tc_subject_approved(tc_json_of(q->subject));
-        return answer(equal, q, true, NULL, failure);
+        return answer(equal, q, yes_of(args), NULL, failure);
     }
     if (!only)
         return tc_cli_no_memory();
@@ -108,6 +114,16 @@ static int approve_shown(const struct tc_args *args, const struct equal *equal,
         if (!strcmp(args->given[i].option->name, "only"))
             only[count++] = (char *)args->given[i].value;
     return tc_staged_approve(q, NULL, count, only, failure);
+}
+
+/* Only a server makes an equal call again. */
+static int check_session(const struct tc_args *args, const struct tc_queued *q,
+                         struct tc_failure *failure)
+{
+    if (!tc_args_has(args, "session") || (strcmp(q->asker, "mcp") == 0 && !tc_staged_is(q)))
+        return 0;
+    return tc_failure_set(failure, TOOLCAGE_EUSAGE, "leave out --session",
+                          "--session is for a call that a server (toolcage mcp) makes again");
 }
 
 int tc_answers_approve(const struct tc_args *args, const struct tc_queued *q,
@@ -125,12 +141,12 @@ int tc_answers_approve(const struct tc_args *args, const struct tc_queued *q,
     if (digest && strcmp(digest, q->digest) != 0)
         return tc_failure_set(failure, TOOLCAGE_EUSAGE, "toolcage approvals show ID",
                               "request %s has another digest than the one that was shown", q->id);
-    if (find_equal(args, q, &equal, failure))
+    if (check_session(args, q, failure) || find_equal(args, q, &equal, failure))
         return -1;
     if (digest)
         return approve_shown(args, &equal, q, failure);
     if (tc_person_open(&person))
-        rc = ask(&equal, q, &person, failure);
+        rc = ask(&equal, q, yes_of(args), &person, failure);
     else
         rc = tc_failure_set(failure, TOOLCAGE_EUSAGE,
                             "toolcage approvals show ID prints it, for --digest",
@@ -147,5 +163,5 @@ int tc_answers_deny(const struct tc_args *args, const struct tc_queued *q,
     _autoequal_ struct equal equal = {0};
     return find_equal(args, q, &equal, failure)
                ? -1
-               : answer(&equal, q, false, tc_args_value(args, "reason"), failure);
+               : answer(&equal, q, TC_ANSWER_NO, tc_args_value(args, "reason"), failure);
 }

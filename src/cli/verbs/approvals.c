@@ -27,6 +27,8 @@ static const struct tc_option options[] = {
      "with approve --digest of changes: apply these only, as show names them (repeatable)"},
     {"all-equal", 0, NULL, NULL,
      "with approve, deny: every request that waits with the same digest"},
+    {"session", 0, NULL, NULL,
+     "with approve: also equal calls of the same toolcage mcp, for an hour"},
     {"reason", 0, "TEXT", NULL, "with deny: why; the model reads this"},
     {"watch", 0, NULL, NULL, "with list: go on, and ring for each new request"},
     TC_OPTION_JSON,
@@ -422,7 +424,7 @@ static const struct action {
 } actions[] = {
     {"list", "watch json", NULL},
     {"show", "json", show},
-    {"approve", "digest only all-equal", tc_answers_approve},
+    {"approve", "digest only all-equal session", tc_answers_approve},
     {"deny", "reason all-equal", tc_answers_deny},
     {"run", "", run},
 };

@@ -325,6 +325,13 @@ def equal_requests_are_answered_together_only_when_said():
             (str(answer), str(second), str(third)),
         )
         check([r["id"] for r in waiting(place)] == [other.id], "and no other request")
+        expect(
+            place,
+            "--session is for servers",
+            ["approvals", "approve", other.id, "--digest", other.digest, "--session"],
+            125,
+            "toolcage mcp",
+        )
         same = say(place, "y")
         person = Person(place, "approvals", "approve", same.id, "--all-equal")
         person.wait_for("run this call?")

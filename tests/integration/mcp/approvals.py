@@ -95,6 +95,55 @@ def person_answers_waiting_calls(place, policy):
         cli.check(not waiting(place), "answered requests are removed")
 
 
+def session_yes_is_for_equal_calls_of_this_server(place, policy):
+    file = place.write("home/project/repeated", "A\n")
+    audited = place.write("home/project/audited.toml", open(policy, encoding="utf-8").read() + "[audit]\n")
+    with Elicited(place, audited, "--queue", can=False) as server:
+        request = queued(place, server, file, 1, "show")
+        done = answer(place, request, True, "--session")
+        first = server.receive() or {}
+        cli.check(
+            "equal calls of its server" in done.err and "A\n" in text_of(first),
+            "a yes for the session runs the call",
+            (str(done), first),
+        )
+        for id in (2, 3):
+            result = server.call("show", {"file": file}, id)
+            cli.check(
+                result.get("id") == id and "A\n" in text_of(result) and not waiting(place),
+                "an equal call runs without a question",
+                result,
+            )
+        listed = [
+            json.loads(line)["decision"] for line in place.run("audit", "list", "--json").out.splitlines()
+        ]
+        cli.check(
+            [row.get("approval_again") for row in listed] == [None, 1, 2]
+            and {row["approval"] for row in listed} == {request["digest"]},
+            "and the log says that it was approved again",
+            listed,
+        )
+        place.write("home/project/repeated", "B\n")
+        request = queued(place, server, file, 4, "show")
+        cli.check(request["id"] != "none", "a file with another content is a new question", request)
+        answer(place, request, False)
+        cli.check("it was refused" in text_of(server.receive() or {}), "whose no counts")
+        request = queued(place, server, "other", 5)
+        cli.check(request["id"] != "none", "and so is another tool", request)
+        answer(place, request, False)
+        server.receive()
+    place.write("home/project/repeated", "A\n")
+    with Elicited(place, audited, "--queue", can=False) as server:
+        request = queued(place, server, file, 1, "show")
+        cli.check(request["id"] != "none", "another server asks", request)
+        answer(place, request)
+        server.receive()
+        request = queued(place, server, file, 2, "show")
+        cli.check(request["id"] != "none", "and a plain yes is for one call", request)
+        answer(place, request, False)
+        server.receive()
+
+
 def client_cannot_answer(place, policy):
     with Elicited(place, policy, "--queue", "--elicit", can=False) as server:
         request = queued(place, server)
@@ -347,6 +396,7 @@ with cli.Place() as place:
     for part in (
         lists_depend_on_queue,
         person_answers_waiting_calls,
+        session_yes_is_for_equal_calls_of_this_server,
         client_cannot_answer,
         changed_file_voids_a_yes,
         cancelled_request_is_withdrawn,

@@ -127,7 +127,9 @@ static void answer_reaches_its_call(void **state)
         struct tc_queued found = find(tc_wait_id(wait));
         assert_string_equal(found.subject, SUBJECT);
         assert_int_equal(tc_wait_look(wait, &reason), TC_ANSWER_NONE);
-        assert_int_equal(tc_queue_answer(&found, rows[i].yes, rows[i].reason, &fault), 1);
+        assert_int_equal(tc_queue_answer(&found, rows[i].yes ? TC_ANSWER_YES : TC_ANSWER_NO,
+                                         rows[i].reason, &fault),
+                         1);
         assert_int_equal(tc_wait_look(wait, &reason), rows[i].yes ? TC_ANSWER_YES : TC_ANSWER_NO);
         assert_true(tc_streq(reason, rows[i].reason));
         assert_int_not_equal(access(path_of(found.id, ".answer"), F_OK), 0);
@@ -143,12 +145,12 @@ static void first_answer_counts(void **state)
     struct tc_wait *wait = begin_say();
     struct tc_queued found = find(tc_wait_id(wait));
     (void)state;
-    assert_int_equal(tc_queue_answer(&found, false, NULL, &fault), 1);
-    assert_int_equal(tc_queue_answer(&found, true, NULL, &fault), TOOLCAGE_EUSAGE);
+    assert_int_equal(tc_queue_answer(&found, TC_ANSWER_NO, NULL, &fault), 1);
+    assert_int_equal(tc_queue_answer(&found, TC_ANSWER_YES, NULL, &fault), TOOLCAGE_EUSAGE);
     assert_non_null(strstr(fault.text, "already answered: refused"));
     assert_int_equal(tc_wait_look(wait, &reason), TC_ANSWER_NO);
     tc_wait_end(wait);
-    assert_int_equal(tc_queue_answer(&found, true, NULL, &fault), TOOLCAGE_ENOT_FOUND);
+    assert_int_equal(tc_queue_answer(&found, TC_ANSWER_YES, NULL, &fault), TOOLCAGE_ENOT_FOUND);
     assert_non_null(strstr(fault.text, "no longer waits"));
     assert_int_not_equal(access(path_of(found.id, ".answer"), F_OK), 0);
     tc_queued_done(&found);
@@ -163,9 +165,9 @@ static void long_reason_is_refused(void **state)
     (void)state;
     memset(reason, 1, sizeof(reason)); /* six bytes each in the file */
     reason[TC_QUEUE_REASON_MAX + 1] = '\0';
-    assert_int_equal(tc_queue_answer(&found, false, reason, &fault), TOOLCAGE_EUSAGE);
+    assert_int_equal(tc_queue_answer(&found, TC_ANSWER_NO, reason, &fault), TOOLCAGE_EUSAGE);
     reason[TC_QUEUE_REASON_MAX] = '\0';
-    assert_int_equal(tc_queue_answer(&found, false, reason, &fault), 1);
+    assert_int_equal(tc_queue_answer(&found, TC_ANSWER_NO, reason, &fault), 1);
     assert_int_equal(tc_wait_look(wait, &said), TC_ANSWER_NO);
     assert_string_equal(said, reason);
     tc_wait_end(wait);
@@ -252,7 +254,7 @@ static void unusable_file_is_a_no(void **state)
         struct tc_wait *wait = begin_say();
         struct tc_queued found = find(tc_wait_id(wait));
         rows[i].put(path_of(found.id, ".answer"));
-        assert_int_equal(tc_queue_answer(&found, true, NULL, &fault), TOOLCAGE_EUSAGE);
+        assert_int_equal(tc_queue_answer(&found, TC_ANSWER_YES, NULL, &fault), TOOLCAGE_EUSAGE);
         assert_non_null(strstr(fault.text, rows[i].why));
         assert_int_equal(tc_wait_look(wait, &reason), TC_ANSWER_NO);
         assert_non_null(strstr(reason, rows[i].why));
@@ -271,7 +273,7 @@ static void unanswered_request_expires(void **state)
     (void)state;
     later_s = 590;
     assert_int_equal(tc_wait_look(wait, &reason), TC_ANSWER_NONE);
-    assert_int_equal(tc_queue_answer(&found, true, NULL, &fault), 1);
+    assert_int_equal(tc_queue_answer(&found, TC_ANSWER_YES, NULL, &fault), 1);
     later_s = 601; /* a yes that was not read in time is none */
     assert_int_equal(tc_wait_look(wait, &reason), TC_ANSWER_NO);
     assert_string_equal(reason, "nobody answered within 10 minutes");
