@@ -40,7 +40,7 @@ static const struct tc_verb *const verbs[] = {
     &tc_verb_policy_check, &tc_verb_policy_explain, &tc_verb_policy_test, &tc_verb_policy_trust,
     &tc_verb_policy_digest, &tc_verb_policy_schema, &tc_verb_policy_diff, &tc_verb_policy_import,
 
-    &tc_verb_changes, &tc_verb_approvals, &tc_verb_audit,
+    &tc_verb_changes, &tc_verb_approvals, &tc_verb_pins, &tc_verb_audit,
     &tc_verb_receipt_verify, &tc_verb_receipt_key, &tc_verb_receipt,
 
     &tc_verb_mcp, &tc_verb_wrap, &tc_verb_adopt, &tc_verb_agent, &tc_verb_egress,

@@ -42,6 +42,7 @@ void tc_asked_remove(struct tc_wrap *wrap, struct tc_asked *asked)
 {
     free(asked->key);
     free(asked->id);
+    free(asked->waiting);
     *asked = wrap->asked[--wrap->asked_count];
 }
 

@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <toolcage/toolcage.h>
 
+#include "pins/pins.h"
+
 /* What a server offers, independent of its transport. */
 struct tc_mcp_tools {
     struct toolcage_policy *policy; /* borrowed */
@@ -45,6 +47,7 @@ struct tc_wrap_options {
     const char *server;             /* its name in the policy */
     const char *const *command;     /* for a server without a command in the policy */
     size_t command_count;
+    const struct tc_pins_key *pins; /* NULL: its tools are not pinned */
     int in, out; /* the client's pipes, one message a line; they stay in blocking mode */
     int (*narrow)(void *userdata, struct toolcage_call *call, struct toolcage_error **err);
     void (*tell)(void *userdata, enum tc_wrap_message kind, const char *text, size_t length);

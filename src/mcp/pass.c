@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "mcp/memory.h"
+#include "mcp/pin.h"
 #include "mcp/wrap.h"
 
 static bool begin_text(struct tc_wrap *wrap, struct tc_text *text)
@@ -147,7 +148,8 @@ static char *check_call(struct tc_wrap *wrap, const struct tc_rpc *rpc,
         return refuse_message(wrap, rpc->id, TC_WRAP_PARAMS,
                               "the policy limits the time or the output of this tool, which a task "
                               "would exceed; call it without `task`");
-    if (tc_rules_check(wrap, *ret_rule, arguments, &refusal) < 0)
+    refusal = tc_pin_refusal(wrap, *ret_rule);
+    if (!refusal && tc_rules_check(wrap, *ret_rule, arguments, &refusal) < 0)
         return refuse_message(wrap, rpc->id, TC_WRAP_INTERNAL, "the call could not be checked");
     return refusal ? tell_asker(wrap, rpc, refusal) : NULL;
 }
@@ -221,11 +223,23 @@ static char *judge_request(struct tc_wrap *wrap, const struct tc_rpc *rpc, bool 
                                        "too many requests wait for the server (1024)");
 }
 
-static char *take_request(struct tc_wrap *wrap, const struct tc_rpc *rpc, bool *ret_pass)
+static bool is_first_page(const struct tc_rpc *rpc)
+{
+    struct tc_slice cursor;
+    return tc_scan_folds(rpc->method, "tools/list") &&
+           tc_scan_member(rpc->params, "cursor", &cursor) &&
+           (!cursor.at || tc_scan_is_null(cursor));
+}
+
+static char *take_request(struct tc_wrap *wrap, struct tc_slice message, const struct tc_rpc *rpc,
+                          bool *ret_pass)
 {
     const struct tc_wrap_tool *rule = NULL;
     struct tc_asked *asked = NULL;
+    const char *full;
     bool call = tc_scan_folds(rpc->method, "tools/call");
+    if (call && tc_pin_waits(wrap, message, rpc, &full))
+        return full ? refuse_message(wrap, rpc->id, TC_WRAP_INTERNAL, full) : NULL;
     char *answer = judge_request(wrap, rpc, call, &rule, &asked);
     char *unrecorded = call && !wrap->failed ? record_request(wrap, rpc, answer) : NULL;
     if (unrecorded && asked)
@@ -234,6 +248,7 @@ static char *take_request(struct tc_wrap *wrap, const struct tc_rpc *rpc, bool *
         return answer ? answer : unrecorded;
     asked->stateless = tc_rpc_is_stateless(rpc->params);
     asked->call = rule != NULL;
+    asked->first = is_first_page(rpc);
     asked->task = rule && !rule->output && !rule->timeout_ms;
     asked->output = rule && rule->output ? rule->output : wrap->output;
     asked->end_at_ms = rule && rule->timeout_ms ? tc_wrap_now_ms() + rule->timeout_ms : 0;
@@ -251,7 +266,7 @@ static void take_notification(struct tc_wrap *wrap, const struct tc_rpc *rpc, bo
         !tc_scan_member(rpc->params, "requestId", &id) || !id.at)
         return;
     struct tc_asked *asked = tc_asked_find(wrap, id);
-    if (asked) /* a client that cancels expects no response */
+    if (asked && !asked->own) /* a client that cancels expects no response */
         tc_asked_remove(wrap, asked);
 }
 
@@ -262,11 +277,13 @@ static char *take_from_client(struct tc_wrap *wrap, struct tc_slice message, boo
     if (rpc.shape == TC_SHAPE_NONE)
         return refuse_message(wrap, (struct tc_slice){0}, TC_WRAP_REQUEST, rpc.fault);
     if (rpc.shape == TC_SHAPE_REQUEST)
-        return take_request(wrap, &rpc, ret_pass);
+        return take_request(wrap, message, &rpc, ret_pass);
     if (rpc.shape == TC_SHAPE_NOTIFICATION)
         take_notification(wrap, &rpc, ret_pass);
     return NULL;
 }
+
+static void decide_waiting(struct tc_wrap *wrap);
 
 /* ---- server messages: set *ret_pass, return a replacement (owned), or neither ---- */
 
@@ -307,8 +324,11 @@ static char *take_answer(struct tc_wrap *wrap, const struct tc_asked *asked,
         return refuse_id(wrap, asked->id, TC_WRAP_INTERNAL,
                          "the server's answer is ambiguous and was dropped");
     /* for any request: a client may take an array "tools" in the result for a list of tools */
-    if (rpc->result.at && tc_scan_is_array(tools))
+    if (rpc->result.at && tc_scan_is_array(tools)) {
+        if (wrap->pin)
+            tc_pin_page(wrap, asked->first, rpc->result, tools);
         return filtered(wrap, message, tools);
+    }
     *ret_pass = true;
     return NULL;
 }
@@ -318,8 +338,14 @@ static char *take_response(struct tc_wrap *wrap, struct tc_slice message, const 
 {
     struct tc_asked *asked = rpc->id.at ? tc_asked_find(wrap, rpc->id) : NULL;
     char *instead;
-    if (!asked) {
+    if (!asked || asked->waiting) {
         complain(wrap, rpc->fault ? rpc->fault : "an answer without a request");
+        return NULL;
+    }
+    if (asked->own) {
+        tc_asked_remove(wrap, asked);
+        if (tc_pin_answer(wrap, rpc))
+            decide_waiting(wrap);
         return NULL;
     }
     if (rpc->fault)
@@ -336,6 +362,9 @@ static char *take_from_server(struct tc_wrap *wrap, struct tc_slice message, boo
 {
     struct tc_rpc rpc = tc_rpc_read(message);
     *ret_pass = rpc.shape == TC_SHAPE_REQUEST || rpc.shape == TC_SHAPE_NOTIFICATION;
+    if (rpc.shape == TC_SHAPE_NOTIFICATION &&
+        tc_scan_folds(rpc.method, "notifications/tools/list_changed"))
+        tc_pin_outdate(wrap);
     return *ret_pass ? NULL : take_response(wrap, message, &rpc, ret_pass);
 }
 
@@ -351,6 +380,16 @@ static bool is_blank(const char *text, size_t length)
     return blank == length;
 }
 
+static void note_pins(struct tc_wrap *wrap)
+{
+    char *note = wrap->pin ? wrap->pin->note : NULL;
+    if (!note)
+        return;
+    wrap->pin->note = NULL;
+    tc_wrap_note(wrap, note);
+    free(note);
+}
+
 static void take_line(struct tc_wrap *wrap, struct tc_slice line, taker *take, struct tc_outbox *to)
 {
     bool pass = false;
@@ -358,6 +397,20 @@ static void take_line(struct tc_wrap *wrap, struct tc_slice line, taker *take, s
     if (pass)
         send(wrap, to, line.at, line.length);
     answer_client(wrap, instead);
+    note_pins(wrap);
+}
+
+/* The calls that waited for a list of tools. */
+static void decide_waiting(struct tc_wrap *wrap)
+{
+    char *message;
+    wrap->pin->deciding = true;
+    while (!wrap->failed && (message = tc_pin_next(wrap))) {
+        take_line(wrap, (struct tc_slice){message, strlen(message)}, take_from_client,
+                  &wrap->to_server);
+        free(message);
+    }
+    wrap->pin->deciding = false;
 }
 
 /* Exactly one message for every reader of lines: a CR is a blank in JSON, but ends a line in
@@ -434,9 +487,12 @@ void tc_pass_lost(struct tc_wrap *wrap, const char *why)
 {
     while (wrap->asked_count && !wrap->failed) {
         struct tc_asked *asked = &wrap->asked[wrap->asked_count - 1];
-        answer_client(wrap, refuse_id(wrap, asked->id, TC_WRAP_INTERNAL, why));
+        if (!asked->own)
+            answer_client(wrap, refuse_id(wrap, asked->id, TC_WRAP_INTERNAL, why));
         tc_asked_remove(wrap, asked);
     }
+    if (wrap->pin)
+        wrap->pin->listing = false;
 }
 
 /* Sends the server the cancellation that a client would send. */
@@ -459,7 +515,7 @@ void tc_pass_tick(struct tc_wrap *wrap, int64_t now_ms)
 {
     for (size_t i = wrap->asked_count; i-- > 0 && !wrap->failed;) {
         struct tc_asked *asked = &wrap->asked[i];
-        if (!asked->end_at_ms || now_ms < asked->end_at_ms)
+        if (!asked->end_at_ms || asked->own || now_ms < asked->end_at_ms)
             continue;
         cancel(wrap, asked->id);
         answer_client(wrap, tell_model(wrap, asked->id, asked->stateless,
@@ -467,4 +523,6 @@ void tc_pass_tick(struct tc_wrap *wrap, int64_t now_ms)
                                        "the policy gives to this call"));
         tc_asked_remove(wrap, asked);
     }
+    if (tc_pin_late(wrap, now_ms))
+        decide_waiting(wrap);
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mcp/pin.h"
 #include "mcp/wrap.h"
 
 static bool take_text(const json_t *object, const char *key, char **ret)
@@ -142,7 +143,7 @@ static int check_arguments(struct tc_wrap *wrap, const struct tc_wrap_tool *tool
 }
 
 /* A wrapped server has no way yet to request an approval. */
-static bool needs_person(const struct tc_wrap_tool *tool)
+bool tc_rules_hide(const struct tc_wrap_tool *tool)
 {
     return tool->tier &&
            (strcmp(tool->tier, "HumanApprove") == 0 || strcmp(tool->tier, "ManualOnly") == 0);
@@ -152,7 +153,7 @@ int tc_rules_check(struct tc_wrap *wrap, const struct tc_wrap_tool *tool, struct
                    char **ret_refusal)
 {
     *ret_refusal = NULL;
-    if (needs_person(tool)) {
+    if (tc_rules_hide(tool)) {
         if (asprintf(ret_refusal,
                      "denied: the policy requires a person's approval of each call of %s (tier "
                      "%s), which is not supported here yet; do without it",
@@ -216,7 +217,7 @@ bool tc_rules_filter(const struct tc_wrap *wrap, struct tc_slice tools, FILE *ou
         const struct tc_wrap_tool *rule = NULL;
         if (tc_scan_is_object(each.value) && tc_scan_member(each.value, "name", &name))
             rule = tc_rules_find(wrap, name);
-        if (!rule || needs_person(rule) || shown[rule - wrap->tools])
+        if (!rule || tc_rules_hide(rule) || !tc_pin_shows(wrap, rule) || shown[rule - wrap->tools])
             continue;
         shown[rule - wrap->tools] = !is_each(rule);
         (void)fputs(first ? "" : ",", out);

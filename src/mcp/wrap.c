@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "mcp/memory.h"
+#include "mcp/pin.h"
 
 enum {
     WAITING_MAX = 1 << 20, /* unsent bytes for one side; beyond this limit nothing is read for it */
@@ -330,6 +331,7 @@ static void done(struct tc_wrap *wrap)
     while (wrap->asked_count)
         tc_asked_remove(wrap, &wrap->asked[0]);
     tc_tasks_done(wrap);
+    tc_pin_free(wrap->pin);
     tc_rules_done(wrap);
     tc_lines_done(&wrap->from_client);
     tc_lines_done(&wrap->from_server);
@@ -350,6 +352,8 @@ int tc_mcp_wrap(const struct tc_wrap_options *options, struct toolcage_error **e
     int rc = toolcage_engine_new(&wrap->engine, err);
     if (rc == 0)
         rc = tc_rules_load(wrap, err);
+    if (rc == 0 && options->pins)
+        rc = tc_pin_new(wrap, options->pins);
     if (rc == 0)
         rc = start_wrapped(wrap, err);
     if (rc == 0)

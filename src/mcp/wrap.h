@@ -41,6 +41,9 @@ struct tc_asked {
     int64_t output;    /* 0: none */
     bool call;         /* a tools/call request */
     bool task;         /* the response may create a task */
+    bool first;        /* the first page of a list of tools */
+    bool own;          /* the wrapper's request, not the client's */
+    char *waiting;     /* the message, which the server does not have yet; NULL: it has it */
 };
 
 struct tc_wrap {
@@ -51,6 +54,7 @@ struct tc_wrap {
     struct tc_lines from_client, from_server;
     struct tc_outbox to_client, to_server;
     struct tc_wrap_tool *tools;
+    struct tc_pin *pin; /* NULL: the tools are not pinned */
     size_t tool_count;
     struct tc_asked asked[TC_ASKED_MAX];
     size_t asked_count;
@@ -99,6 +103,8 @@ void tc_tasks_done(struct tc_wrap *wrap);
 int tc_rules_load(struct tc_wrap *wrap, struct toolcage_error **err);
 void tc_rules_done(struct tc_wrap *wrap);
 const struct tc_wrap_tool *tc_rules_find(const struct tc_wrap *wrap, struct tc_slice name);
+/* Is the tool in no list, because its calls need a person? */
+bool tc_rules_hide(const struct tc_wrap_tool *tool);
 /* Checks a call of `tool`. *ret_refusal is the refusal for the model (owned); NULL: the call is
  * allowed. 0, or negative if memory or the helper is missing. */
 int tc_rules_check(struct tc_wrap *wrap, const struct tc_wrap_tool *tool, struct tc_slice arguments,

@@ -53,7 +53,7 @@ backend = "{backend}"
 image = "system"
 command = [{python}, {server}, {lies}]
 network = "none"
-filesystem = {{ readable = [{bin}], writable = [{ws}] }}
+{pin}filesystem = {{ readable = [{bin}], writable = [{ws}] }}
 memory = {{ max = "256MiB", by = "any" }}
 tool.read = {{ arguments.path = {{ read = [{ws}] }} }}
 tool.count = {{ arguments.n = {{ type = "integer", minimum = 0, maximum = 10 }} }}
@@ -114,9 +114,9 @@ def is_answer(message, own):
 
 
 class Peer:
-    def __init__(self, s, door="wrap", lies=()):
+    def __init__(self, s, door="wrap", lies=(), program=SERVER, pinned=False):
         self.s, self.rest, self.heard = s, bytearray(), []
-        server = s.write("bin/server.py", SERVER)
+        server = s.write("bin/server.py", program)
         s.write("ws/inside", "inside")
         argv = [PYTHON, server, json.dumps(lies)]
         if s.how != DIRECT:
@@ -131,6 +131,7 @@ class Peer:
                 runtime=s.runtime(),
                 backend=s.options.backend,
                 without=WITHOUT if s.options.without else "",
+                pin="pin = true\n" if pinned else "",
                 **{key: json.dumps(value) for key, value in quoted.items()},
             )
             argv = [s.options.toolcage, door, "--policy", s.write("servers.toml", text)]
@@ -188,9 +189,9 @@ class Peer:
         return "\n".join(self.heard)
 
 
-def hear(s, *lines, door="wrap", lies=()):
+def hear(s, *lines, door="wrap", lies=(), **more):
     """What the client reads after these lines and one more, which the server must be alive to answer."""
-    with Peer(s, door, lies) as peer:
+    with Peer(s, door, lies, **more) as peer:
         for line in lines:
             peer.exchange(line)
         peer.exchange({**call("read", path=s.path("ws/inside")), "id": "last"})

@@ -2,6 +2,7 @@
  * Copyright The toolcage authors
  *
  * The verb wrap: selects the server of the policy, and reports its messages. */
+#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -12,10 +13,12 @@
 #include "cli/show/report.h"
 #include "cli/show/say.h"
 #include "mcp/mcp.h"
+#include "pins/pins.h"
 
 static const struct tc_option options[] = {
     TC_OPTION_POLICY,
     {"server", 0, "NAME", NULL, "the policy's server, if the command does not identify it"},
+    {"pin", 0, NULL, NULL, "hold tools whose definition nobody approved: toolcage pins"},
     TC_OPTION_WORKSPACE,
     TC_OPTION_HELP,
     {0},
@@ -41,6 +44,9 @@ struct scene {
     const struct tc_args *args;
     const struct tc_found *found;
     char *server;  /* owned */
+    char *command; /* owned; a JSON array */
+    char *policy;  /* owned; the file's path, without links */
+    bool pin;
     char *fetcher; /* the command's program, if it downloads code but the cage has no network */
     bool own;      /* the policy sets its command */
     const char *workspace;
@@ -158,6 +164,23 @@ static int choose(struct tc_slice servers, struct scene *scene, struct tc_failur
     return 0;
 }
 
+/* The words as a JSON array; owned. NULL: out of memory. */
+static char *write_words(char *const words[])
+{
+    char *all = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&all, &size);
+    if (!out)
+        return NULL;
+    (void)fputc('[', out);
+    for (size_t i = 0; words[i]; i++) {
+        (void)fputs(i ? "," : "", out);
+        tc_cli_json_string(out, words[i]);
+    }
+    (void)fputc(']', out);
+    return tc_cli_text(out, &all);
+}
+
 /* ---- while the server runs ---- */
 
 static int set_workspace(void *userdata, struct toolcage_call *call, struct toolcage_error **err)
@@ -222,10 +245,12 @@ static int wrap(struct scene *scene, const struct tc_found *found, struct tc_fai
 {
     scene->found = found;
     const struct tc_args *args = scene->args;
+    const struct tc_pins_key key = {scene->policy, scene->server, scene->command};
     const struct tc_wrap_options how = {.policy = found->policy,
                                         .server = scene->server,
                                         .command = (const char *const *)args->operands,
                                         .command_count = scene->own ? 0 : args->operand_count,
+                                        .pins = scene->pin ? &key : NULL,
                                         .in = STDIN_FILENO,
                                         .out = STDOUT_FILENO,
                                         .narrow = set_workspace,
@@ -236,6 +261,29 @@ static int wrap(struct scene *scene, const struct tc_found *found, struct tc_fai
      * cage */
     (void)signal(SIGPIPE, SIG_IGN);
     return tc_failure_of_pipes(failure, tc_mcp_wrap(&how, tc_failure_error(failure)));
+}
+
+/* If the server is pinned: its identity, and whether its approved definitions can be used. */
+static int find_pins(struct scene *scene, struct tc_slice server, const struct tc_found *found,
+                     struct tc_failure *failure)
+{
+    struct tc_slice command = tc_json_get(server, "command");
+    scene->pin = scene->pin || tc_json_true(tc_json_get(server, "pin"));
+    if (!scene->pin)
+        return 0;
+    struct tc_pins pins;
+    struct tc_pins_fault fault;
+    scene->command = command.at && scene->own ? strndup(command.at, command.length)
+                                              : write_words(scene->args->operands);
+    scene->policy = realpath(found->path, NULL);
+    if (!scene->command || !scene->policy)
+        return tc_failure_set(failure, TOOLCAGE_ESYSTEM, NULL, "cannot find %s again: %s",
+                              found->path, strerror(errno));
+    const struct tc_pins_key key = {scene->policy, scene->server, scene->command};
+    if (tc_pins_load(&key, &pins, &fault) < 0)
+        return tc_failure_set(failure, fault.code, fault.hint, "%s", fault.text);
+    tc_pins_done(&pins);
+    return 0;
 }
 
 static int find_server(struct scene *scene, const struct tc_found *found,
@@ -249,6 +297,9 @@ static int find_server(struct scene *scene, const struct tc_found *found,
     if (toolcage_policy_tools_json(found->policy, "servers", &servers, tc_failure_error(failure)))
         return -1;
     int rc = choose(tc_json_of(servers), scene, failure);
+    if (!rc)
+        rc = find_pins(scene, tc_json_find(tc_json_of(servers), "name", scene->server), found,
+                       failure);
     toolcage_free(servers);
     return rc;
 }
@@ -257,7 +308,9 @@ static int run_wrap(const struct tc_args *args)
 {
     _autofailure_ struct tc_failure failure = {0};
     _autofound_ struct tc_found found = {0};
-    struct scene scene = {.args = args, .workspace = tc_args_value(args, "workspace")};
+    struct scene scene = {.args = args,
+                          .workspace = tc_args_value(args, "workspace"),
+                          .pin = tc_args_has(args, "pin")};
     int rc = tc_lookup(tc_args_value(args, "policy"), TC_LOOKUP_TRUSTED, &found, &failure);
     if (!rc)
         rc = find_server(&scene, &found, &failure);
@@ -265,6 +318,8 @@ static int run_wrap(const struct tc_args *args)
         rc = wrap(&scene, &found, &failure);
     int code = rc ? tc_failure_tell(&failure, args, NULL) : scene.code;
     free(scene.server);
+    free(scene.command);
+    free(scene.policy);
     free(scene.fetcher);
     return code;
 }

@@ -249,6 +249,17 @@ static void compare_server_tools(struct tc_differences *changes, const struct tc
     }
 }
 
+/* What toolcage wrap does with the messages of a server. */
+static void compare_server_rules(struct tc_differences *changes, const struct tc_server *a,
+                                 const struct tc_server *b)
+{
+    changes->place = a->spec.prefix;
+    if (a->pin != b->pin)
+        tc_differences_add(changes, a->pin ? TC_DIFFERENCE_MORE : TC_DIFFERENCE_LESS,
+                           a->pin ? "definitions of its tools need no approval"
+                                  : "definitions of its tools need approval");
+}
+
 static int compare_servers(struct tc_differences *changes, const struct toolcage_policy *a,
                            const struct toolcage_policy *b, const struct tc_facts *facts)
 {
@@ -258,6 +269,8 @@ static int compare_servers(struct tc_differences *changes, const struct toolcage
         rc = compare_pair(changes, a, &one->spec, b, other ? &other->spec : NULL, facts);
         if (other)
             compare_server_tools(changes, one, other);
+        if (other)
+            compare_server_rules(changes, one, other);
         if (other && !rc)
             rc = compare_pair(changes, a, one->spec.setup, b, other->spec.setup, facts);
     }

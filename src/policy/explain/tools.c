@@ -173,6 +173,7 @@ static void add_server(const struct toolcage_policy *policy, const struct tc_ser
     tc_buf_addc(out, '{');
     tc_json_member(out, "name", server->spec.name);
     tc_json_bool(out, "network", net && net->net_count);
+    tc_json_bool(out, "pin", server->pin);
     if (server->spec.said[TC_KEY_OUTPUT])
         tc_json_number(out, "output", server->spec.limits.output);
     tc_json_list(out, "command", &server->spec.command);

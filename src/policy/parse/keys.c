@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "policy/parse/parse.h"
+#include "policy/parse/server_rows.h"
 #include "schema/schema.h"
 
 static const char *const words_reuse[] = {"never", "same-grant", NULL};
@@ -362,14 +363,12 @@ const struct tc_key tc_keys[] = {
     {EACH, "review", tc_set_table, READS(TABLE, REVIEW), .id = TC_KEY_REVIEW, .type = "table",
      .text = "Staged changes that need no review.",
      .example = "review = { ignore = [\"__pycache__\", \"*.pyc\", \"target/debug\"] }"},
-    {TC_IN(SERVER), "tool", tc_set_server_tools, READS(NAMED, SERVER_TOOL), NONE, .type = "tables",
-     .text = "The server's tools that clients see and may call; tool.\"*\" is each other tool. "
-             "Without `arguments` any are passed on; with it, the schema is closed, and paths must "
-             "be absolute. A timeout or output applies to each call.",
-     .example = "tool.list_directory = {}"},
-
-    /* plain keys of a tool */
     /* clang-format off */
+    TC_SERVER_ROWS
+        /* clang-format on */
+
+        /* plain keys of a tool */
+        /* clang-format off */
     TC_PLAIN_MAP(PLAIN, )
     /* clang-format on */
 

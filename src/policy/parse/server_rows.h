@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The keys that only a server has: rows of the master table, for toolcage wrap. */
+#ifndef TC_POLICY_PARSE_SERVER_ROWS_H
+#define TC_POLICY_PARSE_SERVER_ROWS_H
+
+#include <stddef.h>
+
+#include "policy/model.h"
+
+#define RULE(field) .offset = offsetof(struct tc_server, field)
+
+/* clang-format off */
+#define TC_SERVER_ROWS \
+    {TC_IN(SERVER), "tool", tc_set_server_tools, READS(NAMED, SERVER_TOOL), NONE, .type = "tables", \
+     .text = "The server's tools that clients see and may call; tool.\"*\" is each other tool. "   \
+             "Without `arguments` any are passed on; with it, the schema is closed, and paths must "\
+             "be absolute. A timeout or output applies to each call.",                             \
+     .example = "tool.list_directory = {}"},                                                       \
+    {TC_IN(SERVER), "pin", tc_set_bool, RULE(pin), NONE,           \
+     .type = "boolean", .fallback = "false",                                                       \
+     .text = "Compares every tool that the server lists with the definition (name, description, "  \
+             "schemas, annotations and every other member) that a person approved: toolcage pins. " \
+             "A tool that is new or changed is in no list, and no call of it reaches the server.", \
+     .example = "pin = true"},
+/* clang-format on */
+
+#endif
