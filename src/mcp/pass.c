@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "mcp/memory.h"
+#include "mcp/parts.h"
 #include "mcp/pin.h"
 #include "mcp/wrap.h"
 
@@ -143,6 +144,9 @@ static char *check_call(struct tc_wrap *wrap, const struct tc_rpc *rpc,
         return refuse_message(
             wrap, rpc->id, TC_WRAP_PARAMS,
             "the policy has no tool of this name for this server; tools/list names them");
+    if (task.at && !tc_part_passes(wrap, TC_PART_TASKS))
+        return refuse_message(wrap, rpc->id, TC_WRAP_PARAMS,
+                              "the policy passes no tasks of this server; call it without `task`");
     /* a task's result arrives in a later response, where these limits would not apply */
     if (task.at && ((*ret_rule)->timeout_ms || (*ret_rule)->output))
         return refuse_message(wrap, rpc->id, TC_WRAP_PARAMS,
@@ -223,12 +227,35 @@ static char *judge_request(struct tc_wrap *wrap, const struct tc_rpc *rpc, bool 
                                        "too many requests wait for the server (1024)");
 }
 
+static char *refuse_part(struct tc_wrap *wrap, enum tc_part part, const struct tc_rpc *rpc)
+{
+    char *why = tc_part_refusal(wrap, part, rpc->method);
+    char *answer = why ? refuse_message(wrap, rpc->id, TC_WRAP_METHOD, why) : NULL;
+    wrap->failed |= !answer;
+    free(why);
+    return answer;
+}
+
 static bool is_first_page(const struct tc_rpc *rpc)
 {
     struct tc_slice cursor;
     return tc_scan_folds(rpc->method, "tools/list") &&
            tc_scan_member(rpc->params, "cursor", &cursor) &&
            (!cursor.at || tc_scan_is_null(cursor));
+}
+
+/* What the answer is checked against. `rule` NULL: it is no call. */
+static void describe(const struct tc_wrap *wrap, const struct tc_rpc *rpc,
+                     const struct tc_wrap_tool *rule, struct tc_asked *asked)
+{
+    asked->stateless = tc_rpc_is_stateless(rpc->params);
+    asked->call = rule != NULL;
+    asked->first = is_first_page(rpc);
+    asked->hello =
+        tc_scan_folds(rpc->method, "initialize") || tc_scan_folds(rpc->method, "server/discover");
+    asked->task = rule && !rule->output && !rule->timeout_ms;
+    asked->output = rule && rule->output ? rule->output : wrap->output;
+    asked->end_at_ms = rule && rule->timeout_ms ? tc_wrap_now_ms() + rule->timeout_ms : 0;
 }
 
 static char *take_request(struct tc_wrap *wrap, struct tc_slice message, const struct tc_rpc *rpc,
@@ -238,6 +265,9 @@ static char *take_request(struct tc_wrap *wrap, struct tc_slice message, const s
     struct tc_asked *asked = NULL;
     const char *full;
     bool call = tc_scan_folds(rpc->method, "tools/call");
+    enum tc_part part = tc_part_of(rpc->method, false, true);
+    if (!tc_part_passes(wrap, part))
+        return refuse_part(wrap, part, rpc);
     if (call && tc_pin_waits(wrap, message, rpc, &full))
         return full ? refuse_message(wrap, rpc->id, TC_WRAP_INTERNAL, full) : NULL;
     char *answer = judge_request(wrap, rpc, call, &rule, &asked);
@@ -246,12 +276,7 @@ static char *take_request(struct tc_wrap *wrap, struct tc_slice message, const s
         tc_asked_remove(wrap, asked);
     if (answer || unrecorded || wrap->failed)
         return answer ? answer : unrecorded;
-    asked->stateless = tc_rpc_is_stateless(rpc->params);
-    asked->call = rule != NULL;
-    asked->first = is_first_page(rpc);
-    asked->task = rule && !rule->output && !rule->timeout_ms;
-    asked->output = rule && rule->output ? rule->output : wrap->output;
-    asked->end_at_ms = rule && rule->timeout_ms ? tc_wrap_now_ms() + rule->timeout_ms : 0;
+    describe(wrap, rpc, rule, asked);
     if (!wrap->unheard_since_ms)
         wrap->unheard_since_ms = tc_wrap_now_ms();
     *ret_pass = true;
@@ -261,7 +286,9 @@ static char *take_request(struct tc_wrap *wrap, struct tc_slice message, const s
 static void take_notification(struct tc_wrap *wrap, const struct tc_rpc *rpc, bool *ret_pass)
 {
     struct tc_slice id;
-    *ret_pass = !tc_scan_folds(rpc->method, "tools/call"); /* a notification cannot get a refusal */
+    /* a notification cannot get a refusal */
+    *ret_pass = !tc_scan_folds(rpc->method, "tools/call") &&
+                tc_part_passes(wrap, tc_part_of(rpc->method, false, false));
     if (!tc_scan_is(rpc->method, "notifications/cancelled") ||
         !tc_scan_member(rpc->params, "requestId", &id) || !id.at)
         return;
@@ -306,6 +333,23 @@ static char *filtered(struct tc_wrap *wrap, struct tc_slice message, struct tc_s
     return finish_text(wrap, &text);
 }
 
+/* The answer that tells the client what the server has. */
+static char *take_hello(struct tc_wrap *wrap, const struct tc_asked *asked, struct tc_slice message,
+                        const struct tc_rpc *rpc, bool *ret_pass)
+{
+    bool ambiguous;
+    struct tc_slice tools;
+    char *trimmed = tc_parts_trim_hello(wrap, message, rpc->result, &ambiguous);
+    ambiguous |= !tc_scan_member(rpc->result, "tools", &tools) || tools.at;
+    if (!ambiguous) {
+        *ret_pass = !trimmed && !wrap->failed;
+        return trimmed;
+    }
+    free(trimmed);
+    return refuse_id(wrap, asked->id, TC_WRAP_INTERNAL,
+                     "the server's answer is ambiguous and was dropped");
+}
+
 static char *take_answer(struct tc_wrap *wrap, const struct tc_asked *asked,
                          struct tc_slice message, const struct tc_rpc *rpc, bool *ret_pass)
 {
@@ -318,6 +362,16 @@ static char *take_answer(struct tc_wrap *wrap, const struct tc_asked *asked,
         return asked->call ? tell_model(wrap, asked->id, asked->stateless, words)
                            : refuse_id(wrap, asked->id, TC_WRAP_INTERNAL, words);
     }
+    enum tc_part part = tc_parts_asked(wrap, rpc->result);
+    if (part != TC_PART_BASE) {
+        (void)snprintf(words, sizeof(words),
+                       "denied: the server asked the client for %s, which the policy does not pass",
+                       tc_part_name(part));
+        return asked->call ? tell_model(wrap, asked->id, asked->stateless, words)
+                           : refuse_id(wrap, asked->id, TC_WRAP_INTERNAL, words);
+    }
+    if (asked->hello && rpc->result.at)
+        return take_hello(wrap, asked, message, rpc, ret_pass);
     if (asked->task && rpc->result.at)
         tc_tasks_begin(wrap, rpc->result);
     if (rpc->result.at && !tc_scan_member(rpc->result, "tools", &tools))
@@ -358,10 +412,34 @@ static char *take_response(struct tc_wrap *wrap, struct tc_slice message, const 
     return instead;
 }
 
+/* Does the message stay here? A request is answered. */
+static bool deny_server(struct tc_wrap *wrap, const struct tc_rpc *rpc)
+{
+    bool request = rpc->shape == TC_SHAPE_REQUEST;
+    enum tc_part part = tc_part_of(rpc->method, true, request);
+    if (tc_part_passes(wrap, part))
+        return false;
+    char *why = tc_part_refusal(wrap, part, rpc->method);
+    char *answer = why && request ? refuse_message(wrap, rpc->id, TC_WRAP_METHOD, why) : NULL;
+    wrap->failed |= !why || (request && !answer);
+    if (answer)
+        send(wrap, &wrap->to_server, answer, strlen(answer));
+    if (why && !(wrap->noted & 1U << part))
+        tc_wrap_note(wrap, why);
+    wrap->noted |= 1U << part;
+    free(answer);
+    free(why);
+    return true;
+}
+
 static char *take_from_server(struct tc_wrap *wrap, struct tc_slice message, bool *ret_pass)
 {
     struct tc_rpc rpc = tc_rpc_read(message);
     *ret_pass = rpc.shape == TC_SHAPE_REQUEST || rpc.shape == TC_SHAPE_NOTIFICATION;
+    if (*ret_pass && deny_server(wrap, &rpc)) {
+        *ret_pass = false;
+        return NULL;
+    }
     if (rpc.shape == TC_SHAPE_NOTIFICATION &&
         tc_scan_folds(rpc.method, "notifications/tools/list_changed"))
         tc_pin_outdate(wrap);
@@ -447,6 +525,24 @@ static void refuse_unread(struct tc_wrap *wrap, struct tc_rescue *rescue, const 
     answer_client(wrap, refuse_id(wrap, known ? id : "null", TC_WRAP_PARSE, why));
 }
 
+/* A request is passed on without the client's capabilities that the policy does not pass. */
+static void take_client_line(struct tc_wrap *wrap, struct tc_slice line)
+{
+    struct tc_rpc rpc = tc_rpc_read(line);
+    bool ambiguous = false;
+    char *trimmed =
+        rpc.shape == TC_SHAPE_REQUEST ? tc_parts_trim_request(wrap, line, &rpc, &ambiguous) : NULL;
+    if (trimmed)
+        line = tc_scan_whole(trimmed, strlen(trimmed));
+    if (ambiguous)
+        answer_client(wrap, refuse_message(wrap, rpc.id, TC_WRAP_PARAMS,
+                                           "the client's capabilities are repeated, or differ only "
+                                           "in case"));
+    else if (!wrap->failed)
+        take_line(wrap, line, take_from_client, &wrap->to_server);
+    free(trimmed);
+}
+
 void tc_pass_client(struct tc_wrap *wrap, const char *text, size_t length)
 {
     const char *fault;
@@ -455,7 +551,7 @@ void tc_pass_client(struct tc_wrap *wrap, const char *text, size_t length)
     char *copy = repair_line(wrap, text, length, "client");
     struct tc_slice line = read_line(copy ? copy : text, length, &fault);
     if (line.at) {
-        take_line(wrap, line, take_from_client, &wrap->to_server);
+        take_client_line(wrap, line);
     } else {
         struct tc_rescue rescue = {0};
         tc_rescue_add(&rescue, text, length);

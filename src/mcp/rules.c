@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mcp/parts.h"
 #include "mcp/pin.h"
 #include "mcp/wrap.h"
 
@@ -27,6 +28,19 @@ static bool take_tool(struct tc_wrap *wrap, const json_t *said)
     return take_text(said, "name", &tool->name) && take_text(said, "title", &tool->title) &&
            take_text(said, "description", &tool->description) &&
            take_text(said, "tier", &tool->tier);
+}
+
+/* The parts of the protocol that pass. */
+static unsigned read_parts(const json_t *words)
+{
+    unsigned parts = 0;
+    for (size_t i = 0; i < json_array_size(words); i++) {
+        const char *word = json_string_value(json_array_get(words, i));
+        for (unsigned part = 1; word && part < TC_PART_COUNT; part++)
+            if (strcmp(word, tc_part_name(part)) == 0)
+                parts |= 1U << part;
+    }
+    return parts;
 }
 
 static const json_t *find_server(const json_t *servers, const char *name)
@@ -53,6 +67,7 @@ int tc_rules_load(struct tc_wrap *wrap, struct toolcage_error **err)
     const json_t *server = find_server(servers, wrap->options->server);
     const json_t *tools = json_object_get(server, "tools");
     wrap->output = json_integer_value(json_object_get(server, "output"));
+    wrap->pass = read_parts(json_object_get(server, "pass"));
     wrap->tools = calloc(json_array_size(tools) + 1, sizeof(*wrap->tools));
     bool fine = servers && wrap->tools;
     for (size_t i = 0; fine && i < json_array_size(tools); i++)

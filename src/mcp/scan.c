@@ -352,15 +352,26 @@ static uint32_t next_folded(const char **at)
     return c >= 'A' && c <= 'Z' ? c + 32U : c;
 }
 
-bool tc_scan_folds(struct tc_slice string, const char *word)
+/* Where the string continues after `word`; NULL: it does not begin with it. */
+static const char *skip_folded(struct tc_slice string, const char *word)
 {
     const char *at = string.at + 1, *end = string.at + string.length - 1;
     for (; at < end && *word; word++) {
         unsigned char c = (unsigned char)*word;
         if (next_folded(&at) != (c >= 'A' && c <= 'Z' ? c + 32U : c))
-            return false;
+            return NULL;
     }
-    return at == end && !*word;
+    return *word ? NULL : at;
+}
+
+bool tc_scan_folds(struct tc_slice string, const char *word)
+{
+    return skip_folded(string, word) == string.at + string.length - 1;
+}
+
+bool tc_scan_begins(struct tc_slice string, const char *word)
+{
+    return skip_folded(string, word);
 }
 
 bool tc_scan_is(struct tc_slice string, const char *word)

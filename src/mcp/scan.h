@@ -41,6 +41,9 @@ bool tc_scan_is(struct tc_slice string, const char *word);
 /* Is the string equal to `word` for a reader that ignores case? */
 bool tc_scan_folds(struct tc_slice string, const char *word);
 
+/* Does the string begin with `word` for a reader that ignores case? */
+bool tc_scan_begins(struct tc_slice string, const char *word);
+
 /* The member `key`; *ret is absent if there is none. False if the key is repeated or another member
  * differs only in case: readers would then disagree about the object. */
 bool tc_scan_member(struct tc_slice object, const char *key, struct tc_slice *ret);

@@ -20,6 +20,7 @@ enum { TC_ASKED_MAX = 1024 };
 enum {
     TC_WRAP_PARSE = -32700,
     TC_WRAP_REQUEST = -32600,
+    TC_WRAP_METHOD = -32601,
     TC_WRAP_PARAMS = -32602,
     TC_WRAP_INTERNAL = -32603,
 };
@@ -41,6 +42,7 @@ struct tc_asked {
     int64_t output;    /* 0: none */
     bool call;         /* a tools/call request */
     bool task;         /* the response may create a task */
+    bool hello;        /* initialize or server/discover */
     bool first;        /* the first page of a list of tools */
     bool own;          /* the wrapper's request, not the client's */
     char *waiting;     /* the message, which the server does not have yet; NULL: it has it */
@@ -54,6 +56,8 @@ struct tc_wrap {
     struct tc_lines from_client, from_server;
     struct tc_outbox to_client, to_server;
     struct tc_wrap_tool *tools;
+    unsigned pass;      /* bits of enum tc_part */
+    unsigned noted;     /* the parts whose refusal the operator knows */
     struct tc_pin *pin; /* NULL: the tools are not pinned */
     size_t tool_count;
     struct tc_asked asked[TC_ASKED_MAX];

@@ -138,6 +138,11 @@ def a_server_floods(s):
     return each(s, [max(map(len, heard.split("\n"))) > 8 << 20, os.stat(s.path("errors")).st_size > 1 << 20])
 
 
+def a_completion_is_requested(s):
+    request = '{"jsonrpc":"2.0","id":"ask","method":"sampling/createMessage","params":{"messages":[]}}'
+    return "sampling/createMessage" in hear(s, LIST, lies=[request, HONEST])
+
+
 def approve(s):
     """A person approves the tools that the server has listed."""
     pins = lambda *args: (
@@ -182,6 +187,11 @@ CASES = [
     (
         "a server smuggles a list of tools in another answer",
         a_list_is_smuggled,
+        {"free": DIRECT, "alike": True},
+    ),
+    (
+        "a server asks its client for a completion",
+        a_completion_is_requested,
         {"free": DIRECT, "alike": True},
     ),
     (

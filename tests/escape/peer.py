@@ -53,6 +53,7 @@ backend = "{backend}"
 image = "system"
 command = [{python}, {server}, {lies}]
 network = "none"
+pass = ["resources", "prompts"]
 {pin}filesystem = {{ readable = [{bin}], writable = [{ws}] }}
 memory = {{ max = "256MiB", by = "any" }}
 tool.read = {{ arguments.path = {{ read = [{ws}] }} }}

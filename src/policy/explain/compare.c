@@ -258,6 +258,12 @@ static void compare_server_rules(struct tc_differences *changes, const struct tc
         tc_differences_add(changes, a->pin ? TC_DIFFERENCE_MORE : TC_DIFFERENCE_LESS,
                            a->pin ? "definitions of its tools need no approval"
                                   : "definitions of its tools need approval");
+    for (size_t i = 0; tc_values_pass[i]; i++)
+        if ((a->pass ^ b->pass) & 1U << i)
+            tc_differences_add(changes, b->pass & 1U << i ? TC_DIFFERENCE_MORE : TC_DIFFERENCE_LESS,
+                               b->pass & 1U << i ? "passes %s of MCP"
+                                                 : "no longer passes %s of MCP",
+                               tc_values_pass[i]);
 }
 
 static int compare_servers(struct tc_differences *changes, const struct toolcage_policy *a,

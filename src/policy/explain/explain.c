@@ -449,6 +449,7 @@ int tc_policy_explain(const struct toolcage_policy *policy, const struct tc_gran
     add_review(&out, grant);
     add_setup(&out, policy, grant);
     add_audit(&out, policy);
+    tc_server_explain(&out, policy, grant->tool);
     if (verdict) {
         add_choice(&out, policy, grant);
         add_verdict(&out, policy, verdict);

@@ -37,4 +37,8 @@ int tc_policy_suppose(const struct toolcage_policy *policy, const struct tc_gran
 char *tc_path_clause(const struct toolcage_policy *policy, const char *path, bool write);
 void tc_verdict_done(struct tc_verdict *verdict);
 
+/* Adds the member "mcp": the rules of a server for the messages between it and its client; null for
+ * other tools. */
+void tc_server_explain(struct tc_buf *out, const struct toolcage_policy *policy, const char *name);
+
 #endif

@@ -6,6 +6,7 @@
 
 #include "base/jsontext.h"
 #include "policy/backends.h"
+#include "policy/explain/explain.h"
 #include "policy/resolve/resolve.h"
 
 /* `together`: include the rules that apply to all arguments together. */
@@ -166,6 +167,36 @@ static void add_server_tool(const struct tc_spec *tool, struct tc_buf *out)
     tc_buf_addc(out, '}');
 }
 
+/* What toolcage wrap does with its messages. */
+static void add_rules(struct tc_buf *out, const struct tc_server *server)
+{
+    const char *comma = "";
+    tc_json_bool(out, "pin", server->pin);
+    tc_json_key(out, "pass");
+    tc_buf_addc(out, '[');
+    for (size_t i = 0; tc_values_pass[i]; i++)
+        if (server->pass & 1U << i) {
+            tc_buf_adds(out, comma);
+            tc_json_string(out, tc_values_pass[i], strlen(tc_values_pass[i]));
+            comma = ",";
+        }
+    tc_buf_addc(out, ']');
+}
+
+void tc_server_explain(struct tc_buf *out, const struct toolcage_policy *policy, const char *name)
+{
+    const struct tc_spec *spec = name ? tc_policy_tool(policy, name) : NULL;
+    tc_json_key(out, "mcp");
+    for (size_t i = 0; i < policy->server_count; i++)
+        if (spec == &policy->servers[i].spec) {
+            tc_buf_addc(out, '{');
+            add_rules(out, &policy->servers[i]);
+            tc_buf_addc(out, '}');
+            return;
+        }
+    tc_buf_adds(out, "null");
+}
+
 static void add_server(const struct toolcage_policy *policy, const struct tc_server *server,
                        struct tc_buf *out)
 {
@@ -173,7 +204,7 @@ static void add_server(const struct toolcage_policy *policy, const struct tc_ser
     tc_buf_addc(out, '{');
     tc_json_member(out, "name", server->spec.name);
     tc_json_bool(out, "network", net && net->net_count);
-    tc_json_bool(out, "pin", server->pin);
+    add_rules(out, server);
     if (server->spec.said[TC_KEY_OUTPUT])
         tc_json_number(out, "output", server->spec.limits.output);
     tc_json_list(out, "command", &server->spec.command);

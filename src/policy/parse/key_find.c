@@ -96,6 +96,9 @@ const char *const tc_values_by[] = {"group", "any", NULL};
 /* The clauses of tc_clauses_yielding(). */
 const char *const tc_values_without[] = {"proc.own",  "proc.survivors", "tmp.private", "fs.stat",
                                          "fs.denied", "fs.steering",    "limit.pids",  NULL};
+const char *const tc_values_pass[] = {"resources", "prompts",      "completions", "logging",
+                                      "tasks",     "instructions", "sampling",    "elicitation",
+                                      "roots",     "other",        NULL};
 const char *const tc_values_runtime[] = {"crun", "runc", NULL};
 /* The names under which engines register runtimes that run each container in a VM. The list is
  * closed, because no other runtime may get the privileges that the guest's engine needs. */

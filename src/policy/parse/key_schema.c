@@ -198,7 +198,7 @@ static bool add_by_setter(struct tc_buf *out, const struct tc_key *key)
         add_sockets(out);
     else if (key->set == tc_set_readable || key->set == tc_set_writable)
         add_entries(out, "");
-    else if (key->set == tc_set_without)
+    else if (key->set == tc_set_without || key->set == tc_set_pass)
         add_clauses(out, key);
     else if (key->set == tc_set_type)
         add_type(out, key);

@@ -143,6 +143,7 @@ void tc_key_range(const struct tc_key *key, char *out, size_t size);
 
 /* NULL-terminated lists of values (key_find.c). */
 extern const char *const tc_values_profile[];
+extern const char *const tc_values_pass[];
 extern const char *const tc_values_tier[],
     *const tc_values_risk[],
         *const tc_values_backend[],

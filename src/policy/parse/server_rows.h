@@ -18,6 +18,14 @@
              "Without `arguments` any are passed on; with it, the schema is closed, and paths must "\
              "be absolute. A timeout or output applies to each call.",                             \
      .example = "tool.list_directory = {}"},                                                       \
+    {TC_IN(SERVER), "pass", tc_set_pass, NONE, .choices = tc_values_pass,                          \
+     .type = "array of words", .fallback = "[]",                                                   \
+     .text = "The parts of the protocol besides tools that pass between the server and its client. "\
+             "Requests of other parts get an error, and their capabilities are removed from the "  \
+             "messages of both sides. instructions is the server's text for the model; with "      \
+             "sampling, elicitation and roots the server asks the client; other stands for methods "\
+             "that toolcage does not know.",                                                       \
+     .example = "pass = [\"resources\", \"prompts\"]"},                                            \
     {TC_IN(SERVER), "pin", tc_set_bool, RULE(pin), NONE,           \
      .type = "boolean", .fallback = "false",                                                       \
      .text = "Compares every tool that the server lists with the definition (name, description, "  \

@@ -37,11 +37,18 @@ tool.create_directory = { tier = "HumanApprove", arguments.path = { write = ["/w
 [server.everything]
 command = ["node", "/srv/node_modules/@modelcontextprotocol/server-everything/dist/index.js"]
 filesystem = { readable = [{ path = "/srv/node_modules", from = "MODULES" }] }
+pass = ["resources", "prompts", "sampling"]
 tool.echo = { arguments.message = { maxLength = 20 } }
 tool.get-sum = {}
 tool.get-env = {}
 tool.trigger-long-running-operation = {}
 tool.trigger-sampling-request = {}
+
+[server.quiet]
+command = ["node", "/srv/node_modules/@modelcontextprotocol/server-everything/dist/index.js"]
+filesystem = { readable = [{ path = "/srv/node_modules", from = "MODULES" }] }
+pin = true
+tool.get-sum = {}
 
 [server.git]
 command = ["mcp-server-git", "--repository", "/workspace"]
@@ -105,7 +112,7 @@ async def files(client, mode):
         ("read_text_file", {"path": "todo.txt"}, "absolute"),
         ("write_file", {"path": "/workspace/todo.txt", "content": "x"}, "allowed: /workspace/inbox"),
         ("write_file", {"path": "/workspace/inbox/x", "content": "y" * 101}, "100"),
-        ("create_directory", {"path": "/workspace/inbox/d"}, "approve"),
+        ("create_directory", {"path": "/workspace/inbox/d"}, "approval"),
     ):
         answer = await client.call_tool(tool, arguments)
         cli.check(
@@ -165,6 +172,30 @@ async def everything(client, mode):
         f"{mode} everything: a cancelled call holds nothing up",
         answer,
     )
+
+
+async def quiet(client, mode):
+    """A pinned server of which nothing but tools passes."""
+    tools = (await client.list_tools()).tools
+    cli.check(not tools, f"{mode} quiet: unapproved tools are not listed", tools)
+    answer = await client.call_tool("get-sum", {"a": 40, "b": 2})
+    cli.check(
+        answer.is_error and "no person has approved" in answer.content[0].text,
+        f"{mode} quiet: an unapproved tool is refused",
+        answer,
+    )
+    shown = place.run("pins", "show", "quiet").out.rsplit("digest | ", 1)[-1].strip()
+    accepted = place.run("pins", "accept", "quiet", "--digest", shown)
+    tools = [tool.name for tool in (await client.list_tools()).tools]
+    answer = await client.call_tool("get-sum", {"a": 40, "b": 2})
+    cli.check(
+        tools == ["get-sum"] and "42" in answer.content[0].text,
+        f"{mode} quiet: an approved tool is listed and called",
+        (accepted, tools, answer),
+    )
+    for ask in (client.list_resources, client.list_prompts):
+        error = await failing(ask())
+        cli.check(bool(error), f"{mode} quiet: {ask.__name__} does not pass", error)
 
 
 async def git(client, mode):
@@ -274,6 +305,7 @@ with place:
     for its_server, its_part, its_modes in (
         ("files", files, ["legacy"]),
         ("everything", everything, ["auto"]),
+        ("quiet", quiet, ["legacy"]),
         ("git", git, ["legacy", "auto"]),
         ("time", clock, ["auto"]),
     ):

@@ -19,6 +19,7 @@ POLICY = """
 command = ["/usr/bin/python3", "/srv/actor.py", "WAY"]
 filesystem = { readable = [{ path = "/srv", from = "project/srv" }], writable = ["/workspace"] }
 memory = { max = "256MiB", by = "any" }
+pass = ["resources", "tasks", "other", "logging"]
 env = { set = { SECRET = "PLACE/home/secret.txt" } }
 tool.read = { title = "Reader", description = "Reads.", arguments.path = { read = ["/workspace/in"] }, arguments.lines = { type = "integer", maximum = 10, optional = true } }
 tool.free = {}

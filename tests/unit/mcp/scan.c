@@ -147,6 +147,10 @@ static void strings_say_one_thing(void **state)
     assert_true(tc_scan_folds(slice("\"tool\\u017f/c\\u0041ll\""), "tools/call"));
     assert_true(tc_scan_folds(slice("\"\xe2\x84\xaa\\u212a\""), "kK"));
     assert_false(tc_scan_folds(slice("\"tools/calls\""), "tools/call"));
+    assert_true(tc_scan_begins(slice("\"Tool\\u017f/x\""), "tools/"));
+    assert_true(tc_scan_begins(slice("\"tools/\""), "tools/"));
+    assert_false(tc_scan_begins(slice("\"tools\""), "tools/"));
+    assert_false(tc_scan_begins(slice("\"xtools/\""), "tools/"));
 }
 
 static void a_member_stands_once(void **state)
