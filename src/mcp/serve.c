@@ -152,7 +152,7 @@ static int loop(struct pipe *pipe, struct watched *w)
         size_t calls = server->call_count; /* the calls in the poll set */
         if (!finish_calls(pipe, &ms))
             break;
-        ms = sooner(ms, tc_mcp_queue_ms(server));
+        ms = sooner(sooner(ms, tc_mcp_queue_ms(server)), tc_mcp_progress_ms(server));
         if (poll(w->fds, 3 + calls, ms) < 0) {
             if (errno == EINTR)
                 continue;
@@ -163,6 +163,7 @@ static int loop(struct pipe *pipe, struct watched *w)
             return sent < 0 ? TOOLCAGE_ESYSTEM : 0;
         dispatch_calls(server, w, calls);
         tc_mcp_look(server);
+        tc_mcp_progress(server, !tc_outbox_pending(&pipe->out));
         if (!open)
             give_time(pipe, calls, w->fds[1].revents);
         int more = w->fds[0].revents ? take_input(pipe) : 1;

@@ -120,6 +120,7 @@ void tc_mcp_close(struct tc_mcp *server)
         tc_mcp_drop(&server->calls[i].request);
         end_wait(&server->calls[i]);
         forget_texts(&server->calls[i]);
+        json_decref(server->calls[i].token);
         (void)toolcage_call_unref(server->calls[i].call);
     }
     for (size_t i = 0; i < TC_MCP_OPEN_MAX; i++)
@@ -227,6 +228,7 @@ static void leave(struct tc_mcp *server, size_t index)
     (void)toolcage_call_unref(server->calls[index].call);
     end_wait(&server->calls[index]);
     forget_texts(&server->calls[index]);
+    json_decref(server->calls[index].token);
     server->calls[index] = server->calls[--server->call_count];
 }
 
@@ -280,6 +282,7 @@ void tc_mcp_call(struct tc_mcp_request *request, const json_t *params)
     }
     *slot = (struct tc_mcp_call){
         .request = *request, .call = call, .tool = strdup(json_string_value(name))};
+    tc_mcp_progress_begin(slot, params);
     bool asks = server->what->elicits || server->what->queues;
     int rc = asks ? tc_mcp_elicit(slot, params, &err) : TC_MCP_STARTS;
     if (rc < 0)

@@ -66,8 +66,10 @@ struct tc_mcp_call {
     /* The call has ended, and waits for a person's decision about its staged changes, which have
      * this `digest`. */
     bool ended;
-    char *tool; /* its name */
-    char *note; /* for the model, after the result; NULL: none */
+    char *tool;                    /* its name */
+    char *note;                    /* for the model, after the result; NULL: none */
+    json_t *token;                 /* of progress; owned, NULL: the client wants none */
+    int64_t since_ms, progress_ms; /* when it began; when the next message is due */
 };
 
 /* A person's answer for the rest of the server; `count` calls were approved by it again. */
@@ -197,6 +199,14 @@ int tc_mcp_enqueue(struct tc_mcp_call *c, const char *text, const char *digest,
 bool tc_mcp_queue_take(struct tc_mcp_call *c);
 /* How soon tc_mcp_look() must be called, in ms; -1: no call waits in the queue. */
 int tc_mcp_queue_ms(const struct tc_mcp *server);
+
+/* progress.c */
+/* Stores the token of a new call's request, if it has one and the transport can send messages. */
+void tc_mcp_progress_begin(struct tc_mcp_call *c, const json_t *params);
+/* How soon tc_mcp_progress() must be called, in ms; -1: no client wants progress. */
+int tc_mcp_progress_ms(const struct tc_mcp *server);
+/* Sends the messages that are due; `send` false: the client does not read, so they are skipped. */
+void tc_mcp_progress(struct tc_mcp *server, bool send);
 
 /* server.c: calls */
 /* Starts a call that was added or that waited, or answers the one that has ended. It may already

@@ -225,6 +225,39 @@ def calls():
         cli.check(ids == {"w0", "w1", "w2"}, "three calls at once, each with its answer", ids)
 
 
+def wait_with(s, meta):
+    s.send(
+        {"jsonrpc": "2.0", "id": "slow", "method": "tools/call", "params": {"name": "wait", "_meta": meta}}
+    )
+
+
+def progress():
+    """Only for a call whose client sent a token, and not after its end."""
+    for meta in ({"progressToken": "t"}, {**STATELESS, "progressToken": 7}):
+        with Server(place, policy) as s:
+            s.initialize()
+            token = meta["progressToken"]
+            wait_with(s, meta)
+            came = [s.receive(), s.receive()]
+            cli.check(
+                all(
+                    (m["method"], m["params"]["progressToken"]) == ("notifications/progress", token)
+                    and f"running for {m['params']['progress']} s" == m["params"]["message"]
+                    for m in came
+                )
+                and came[0]["params"]["progress"] < came[1]["params"]["progress"],
+                "progress of a running call",
+                came,
+            )
+            s.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "slow"}})
+            cli.check(s.receive(7) is None, "no progress of a cancelled call")
+    for meta in ({}, {"progressToken": None}, {"progressToken": [1]}, {"progressToken": 1.5}):
+        with Server(place, policy) as s:
+            s.initialize()
+            wait_with(s, meta)
+            cli.check(s.receive(2) is None, f"no progress with {meta}")
+
+
 def cancellation():
     with Server(place, policy) as s:
         s.initialize()
@@ -522,6 +555,7 @@ with place:
         tools,
         calls,
         cancellation,
+        progress,
         many,
         bad_input,
         unread,
