@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "mcp/memory.h"
+#include "mcp/pin.h"
 
 static const char *const names[] = {
     [TC_PART_BASE] = "",
@@ -114,6 +115,13 @@ static void put(struct tc_slice slice, FILE *out)
     (void)fwrite(slice.at, 1, slice.length, out);
 }
 
+/* Is it the capability of tools, of a server whose tools are pinned? Its list changes when a person
+ * approves one. */
+static bool is_announced(const struct tc_wrap *wrap, struct tc_slice key)
+{
+    return wrap->pin && wrap->pin->notify && tc_scan_is(key, "tools");
+}
+
 /* Writes the capabilities that pass. */
 static void put_capabilities(const struct tc_wrap *wrap, struct tc_slice object, FILE *out)
 {
@@ -126,7 +134,10 @@ static void put_capabilities(const struct tc_wrap *wrap, struct tc_slice object,
         (void)fputs(first ? "" : ",", out);
         put(each.key, out);
         (void)fputc(':', out);
-        put(each.value, out);
+        if (is_announced(wrap, each.key))
+            (void)fputs("{\"listChanged\":true}", out);
+        else
+            put(each.value, out);
         first = false;
     }
     (void)fputc('}', out);
@@ -136,7 +147,7 @@ static bool all_pass(const struct tc_wrap *wrap, struct tc_slice object)
 {
     struct tc_scan_each each = tc_scan_walk(object);
     while (tc_scan_next(&each))
-        if (!tc_part_passes(wrap, part_of_capability(each.key)))
+        if (!tc_part_passes(wrap, part_of_capability(each.key)) || is_announced(wrap, each.key))
             return false;
     return true;
 }

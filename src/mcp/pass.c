@@ -339,6 +339,8 @@ static char *take_hello(struct tc_wrap *wrap, const struct tc_asked *asked, stru
 {
     bool ambiguous;
     struct tc_slice tools;
+    if (wrap->pin && !asked->stateless)
+        wrap->pin->notify = true;
     char *trimmed = tc_parts_trim_hello(wrap, message, rpc->result, &ambiguous);
     ambiguous |= !tc_scan_member(rpc->result, "tools", &tools) || tools.at;
     if (!ambiguous) {
@@ -607,6 +609,9 @@ static void cancel(struct tc_wrap *wrap, const char *id)
     free(bytes);
 }
 
+static const char list_changed[] =
+    "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}";
+
 void tc_pass_tick(struct tc_wrap *wrap, int64_t now_ms)
 {
     for (size_t i = wrap->asked_count; i-- > 0 && !wrap->failed;) {
@@ -621,4 +626,7 @@ void tc_pass_tick(struct tc_wrap *wrap, int64_t now_ms)
     }
     if (tc_pin_late(wrap, now_ms))
         decide_waiting(wrap);
+    if (tc_pin_look(wrap, now_ms))
+        send(wrap, &wrap->to_client, list_changed, strlen(list_changed));
+    note_pins(wrap);
 }

@@ -280,6 +280,38 @@ bool tc_pin_shows(const struct tc_wrap *wrap, const struct tc_wrap_tool *tool)
     return !pin || (!pin->broken && pin->tools[tool - wrap->tools].state == TC_PIN_FINE);
 }
 
+/* ---- while a tool is held ---- */
+
+enum { LOOK_MS = 1000 };
+
+int64_t tc_pin_look_at(const struct tc_wrap *wrap)
+{
+    const struct tc_pin *pin = wrap->pin;
+    for (size_t i = 0; pin && pin->notify && i < pin->count; i++)
+        if (is_held(&pin->tools[i]))
+            return pin->look_at_ms ? pin->look_at_ms : 1;
+    return 0;
+}
+
+static size_t count_fine(const struct tc_pin *pin)
+{
+    size_t count = 0;
+    for (size_t i = 0; !pin->broken && i < pin->count; i++)
+        count += pin->tools[i].state == TC_PIN_FINE;
+    return count;
+}
+
+bool tc_pin_look(struct tc_wrap *wrap, int64_t now_ms)
+{
+    int64_t at = tc_pin_look_at(wrap);
+    if (!at || now_ms < at)
+        return false;
+    wrap->pin->look_at_ms = now_ms + LOOK_MS;
+    size_t before = count_fine(wrap->pin);
+    refresh(wrap);
+    return count_fine(wrap->pin) != before;
+}
+
 /* ---- calls ---- */
 
 void tc_pin_outdate(struct tc_wrap *wrap)

@@ -34,11 +34,13 @@ struct tc_pin {
     bool broken;               /* the file cannot be used, so everything is held */
     struct tc_pin_tool *tools; /* as wrap->tools */
     size_t count;
-    unsigned list; /* the number of the current list */
-    bool whole;    /* the current list began at its first page */
-    bool listed;   /* a complete list is known, and the server did not change it since */
-    char *told;    /* the last note about held tools */
-    char *note;    /* for the operator; taken by the caller */
+    unsigned list;      /* the number of the current list */
+    bool whole;         /* the current list began at its first page */
+    bool listed;        /* a complete list is known, and the server did not change it since */
+    char *told;         /* the last note about held tools */
+    bool notify;        /* the client is one of initialize, to which messages may be sent */
+    int64_t look_at_ms; /* when the file is examined next while a tool is held */
+    char *note;         /* for the operator; taken by the caller */
     /* The wrapper's own list of tools, which calls wait for: pin_list.c. */
     bool listing;
     bool deciding; /* the calls that waited are decided now, and do not wait again */
@@ -61,6 +63,11 @@ bool tc_pin_shows(const struct tc_wrap *wrap, const struct tc_wrap_tool *tool);
 /* The refusal of a call, for the model; owned. NULL: it is allowed, or out of memory, which
  * wrap->failed says. */
 char *tc_pin_refusal(struct tc_wrap *wrap, const struct tc_wrap_tool *tool);
+/* When tc_pin_look() must be called; 0: no tool is held. */
+int64_t tc_pin_look_at(const struct tc_wrap *wrap);
+/* Has a person changed what is approved, so that the client's list is outdated? Examines the file
+ * once a second. */
+bool tc_pin_look(struct tc_wrap *wrap, int64_t now_ms);
 /* The server says that its tools changed. */
 void tc_pin_outdate(struct tc_wrap *wrap);
 

@@ -193,7 +193,7 @@ static int wait_ms(const struct tc_wrap *wrap, const struct life *life)
     int64_t silent =
         wrap->heard || !wrap->unheard_since_ms ? 0 : wrap->unheard_since_ms + SILENT_MS;
     int64_t next = silent, now = tc_wrap_now_ms();
-    const int64_t times[] = {life->leave_at_ms, life->flush_at_ms};
+    const int64_t times[] = {life->leave_at_ms, life->flush_at_ms, tc_pin_look_at(wrap)};
     for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
         if (times[i] && (!next || times[i] < next))
             next = times[i];

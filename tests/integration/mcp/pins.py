@@ -85,6 +85,13 @@ class Wrapped(scene.Server):
         )
         self.rest = b""
 
+    def ask(self, *args, **more):
+        """The answer; a list_changed may come before it."""
+        answer = super().ask(*args, **more)
+        while answer and "id" not in answer:
+            answer = self.receive() or {}
+        return answer
+
     def start(self, name="lines"):
         params = {
             "protocolVersion": "2025-11-25",
@@ -128,7 +135,12 @@ def rug_pull_works_without_pins():
 def nothing_is_shown_before_approval():
     with Scene() as s:
         with s.wrap() as w:
-            w.start()
+            hello = w.start()
+            cli.check(
+                hello["result"]["capabilities"] == {"tools": {"listChanged": True}},
+                "a pinned server announces changes of its list",
+                hello,
+            )
             cli.check(w.names() == [], "unapproved tools are not listed", w.last)
             reached, text = w.outcome("read")
             cli.check(
@@ -140,8 +152,13 @@ def nothing_is_shown_before_approval():
                 s.state() == {"read": "new", "write": "new"}, "unapproved tools are recorded", s.state()
             )
             answer = s.accept("read")
+            told = w.receive(5)
             cli.check(
-                answer.code == 0 and w.names() == ["read"], "an approved tool is listed at once", answer
+                answer.code == 0
+                and told["method"] == "notifications/tools/list_changed"
+                and w.names() == ["read"],
+                "an approved tool is announced and listed",
+                (answer, told),
             )
             cli.check(
                 w.outcome("read")[0] and not w.outcome("write")[0],
