@@ -500,6 +500,24 @@ def identity_and_files():
         cli.check("need no approval" in answer.out, "policy diff says that a pin was removed", answer)
 
 
+def refused_calls_are_recorded():
+    with Scene(pin=PIN) as s:
+        s.place.write("home/servers.toml", "[audit]\n" + POLICY.replace("PIN", PIN))
+        with s.wrap() as w:
+            w.start()
+            w.outcome("read")
+        log = pathlib.Path(s.place.home, ".local/state/toolcage/audit")
+        records = [json.loads(line) for path in log.glob("*.jsonl") for line in path.read_text().splitlines()]
+        found = [record for record in records if record["kind"] == "request"]
+        cli.check(
+            len(found) == 1
+            and found[0]["status"] == "denied"
+            and "held: read: no person" in found[0]["refusal"],
+            "a refused call of a held tool is recorded once",
+            records,
+        )
+
+
 def pins_refuses_wrong_arguments():
     with Scene() as s:
         for args, text in (
@@ -536,6 +554,7 @@ for part in (
     hostile_text_is_escaped,
     answer_is_bound_to_shown_definitions,
     identity_and_files,
+    refused_calls_are_recorded,
     pins_refuses_wrong_arguments,
 ):
     part()
