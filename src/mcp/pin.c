@@ -241,6 +241,13 @@ static void record_offers(struct tc_wrap *wrap)
     free(rows);
 }
 
+/* Is it the policy's rule for all tools that it does not name? A definition is approved by name, so
+ * these tools stay held. */
+static bool is_unnamed(const struct tc_wrap_tool *rule)
+{
+    return strcmp(rule->name, "*") == 0;
+}
+
 /* Tools that are never listed need no pin. */
 static void see_all(struct tc_wrap *wrap, struct tc_slice tools)
 {
@@ -250,7 +257,7 @@ static void see_all(struct tc_wrap *wrap, struct tc_slice tools)
         if (!tc_scan_is_object(each.value) || !tc_scan_member(each.value, "name", &name))
             continue;
         const struct tc_wrap_tool *rule = tc_rules_find(wrap, name);
-        if (rule && !tc_rules_hide(rule))
+        if (rule && !tc_rules_hide(rule) && !is_unnamed(rule))
             see(wrap, (size_t)(rule - wrap->tools), each.value);
     }
 }
@@ -277,7 +284,8 @@ void tc_pin_page(struct tc_wrap *wrap, bool first, struct tc_slice result, struc
 bool tc_pin_shows(const struct tc_wrap *wrap, const struct tc_wrap_tool *tool)
 {
     const struct tc_pin *pin = wrap->pin;
-    return !pin || (!pin->broken && pin->tools[tool - wrap->tools].state == TC_PIN_FINE);
+    return !pin || (!pin->broken && !is_unnamed(tool) &&
+                    pin->tools[tool - wrap->tools].state == TC_PIN_FINE);
 }
 
 /* ---- while a tool is held ---- */
@@ -348,6 +356,8 @@ char *tc_pin_refusal(struct tc_wrap *wrap, const struct tc_wrap_tool *tool)
         return NULL;
     refresh(wrap);
     const char *why = reason_of(wrap->pin, &wrap->pin->tools[tool - wrap->tools]);
+    if (is_unnamed(tool))
+        why = "only tools that the policy names can be approved, and the server's are pinned";
     if (why && asprintf(&text,
                         "held: %s: %s; do without this tool, and tell the user that `toolcage pins "
                         "show %s` shows the reason",

@@ -500,6 +500,22 @@ def identity_and_files():
         cli.check("need no approval" in answer.out, "policy diff says that a pin was removed", answer)
 
 
+def unnamed_tools_are_held():
+    with Scene() as s:
+        s.place.write("home/servers.toml", POLICY.replace("PIN", PIN).replace("tool.read", 'tool."*"'))
+        s.approve()
+        with s.wrap() as w:
+            w.start()
+            cli.check(w.names() == ["write"], "with pins, the tools of a pattern are not listed", w.last)
+            reached, text = w.outcome("read")
+            cli.check(
+                not reached and "only tools that the policy names" in text,
+                "with pins, the tools of a pattern are refused",
+                text,
+            )
+        cli.check(s.state() == {"write": "approved"}, "a pattern cannot be approved", s.state())
+
+
 def refused_calls_are_recorded():
     with Scene(pin=PIN) as s:
         s.place.write("home/servers.toml", "[audit]\n" + POLICY.replace("PIN", PIN))
@@ -554,6 +570,7 @@ for part in (
     hostile_text_is_escaped,
     answer_is_bound_to_shown_definitions,
     identity_and_files,
+    unnamed_tools_are_held,
     refused_calls_are_recorded,
     pins_refuses_wrong_arguments,
 ):
