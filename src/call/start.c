@@ -331,9 +331,9 @@ static int check_proved(struct start *s, struct toolcage_error **err)
 static const struct {
     const char *name;
     int (*run)(struct start *s, struct toolcage_error **err);
-} steps[] = {{"resolve", resolve}, {NULL, route},          {NULL, seal},
-             {NULL, locate},       {"lower", lower_grant}, {NULL, pass_gate},
-             {NULL, check_proved}, {NULL, record},         {"submit", submit}};
+} steps[] = {{"resolve", resolve},   {NULL, route},        {NULL, seal},      {NULL, locate},
+             {"lower", lower_grant}, {NULL, check_proved}, {NULL, pass_gate}, {NULL, check_proved},
+             {NULL, record},         {"submit", submit}};
 /* The steps that every call takes, also with a known plan; a request for approval takes none. */
 enum { LAST_STEPS = 3 };
 

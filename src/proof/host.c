@@ -3,6 +3,7 @@
 #include "proof/host.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -12,11 +13,12 @@
 
 enum { VALUE_MAX = 4096 };
 
+static const char *const namespaces[] = {"user", "net", "pid", "ipc"};
+
 /* A missing file is a value, too. */
 static const char *const files[] = {
     "/proc/sys/kernel/random/boot_id",
     "/sys/kernel/security/lsm",
-    "/proc/self/attr/current", /* the profile of this process */
     "/proc/sys/kernel/unprivileged_userns_clone",
     "/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
     "/proc/sys/kernel/apparmor_restrict_unprivileged_unconfined",
@@ -53,12 +55,29 @@ static void put_file(struct tc_buf *out, const char *path)
         put(out, path, text.data ? text.data : "", text.len);
 }
 
-/* Another user namespace, such as a container's, has other isolation. */
-static void put_namespace(struct tc_buf *out)
+/* Elsewhere, such as in a container or a confined service, attacks can fail that work here. */
+static void put_namespace(struct tc_buf *out, const char *name)
 {
-    char target[64];
-    ssize_t length = readlink("/proc/self/ns/user", target, sizeof(target));
-    put(out, "user namespace", target, length < 0 ? 0 : (size_t)length);
+    char path[32], target[64];
+    (void)snprintf(path, sizeof(path), "/proc/self/ns/%s", name);
+    ssize_t length = readlink(path, target, sizeof(target));
+    put(out, path, target, length < 0 ? 0 : (size_t)length);
+}
+
+/* The filters of this process, of its status. */
+static void put_filters(struct tc_buf *out)
+{
+    static const char *const names[] = {"\nNoNewPrivs:", "\nSeccomp:", "\nSeccomp_filters:"};
+    _autobuf_ struct tc_buf text = {.max = VALUE_MAX};
+    if (tc_read_file(AT_FDCWD, "/proc/self/status", &text) < 0)
+        return;
+    tc_buf_addc(&text, '\0');
+    for (size_t i = 0; !text.failed && i < TC_COUNT(names); i++) {
+        const char *line = strstr(text.data, names[i]);
+        if (line)
+            put(out, names[i] + 1, line + strlen(names[i]),
+                strcspn(line + 1, "\n") + 1 - strlen(names[i]));
+    }
 }
 
 void tc_proof_write_host(struct tc_buf *out)
@@ -69,7 +88,9 @@ void tc_proof_write_host(struct tc_buf *out)
         put(out, "kernel build", host.version, sizeof(host.version));
         put(out, "machine", host.machine, sizeof(host.machine));
     }
-    put_namespace(out);
+    for (size_t i = 0; i < TC_COUNT(namespaces); i++)
+        put_namespace(out, namespaces[i]);
+    put_filters(out);
     for (size_t i = 0; i < TC_COUNT(files); i++)
         put_file(out, files[i]);
 }

@@ -35,18 +35,32 @@ static int open_store(bool make)
     return dir;
 }
 
-int tc_proof_record(const char *backend, const struct tc_proof *proof)
+char *tc_proof_begin(const char *backend)
 {
-    _autobuf_ struct tc_buf text = TC_BUF_INIT;
-    _autofd_ int dir = open_store(proof != NULL);
-    if (dir < 0)
-        return !proof && errno == ENOENT ? 0 : -1;
-    if (!proof)
-        return unlinkat(dir, backend, 0) < 0 && errno != ENOENT ? -1 : 0;
-    tc_buf_addf(&text, form, proof->at, proof->attacks, proof->stopped);
-    tc_proof_write_host(&text);
+    struct tc_buf host = TC_BUF_INIT;
+    _autofd_ int dir = open_store(false);
+    if ((dir < 0 && errno != ENOENT) ||
+        (dir >= 0 && unlinkat(dir, backend, 0) < 0 && errno != ENOENT))
+        return NULL;
+    tc_proof_write_host(&host);
     errno = ENOMEM;
-    return text.failed ? -1 : tc_store_write(dir, backend, text.data, text.len, 0600);
+    return tc_buf_steal(&host);
+}
+
+int tc_proof_record(const char *backend, const char *host, const struct tc_proof *proof)
+{
+    _autobuf_ struct tc_buf text = TC_BUF_INIT, now = TC_BUF_INIT;
+    _autofd_ int dir = open_store(true);
+    if (dir < 0)
+        return -1;
+    tc_proof_write_host(&now);
+    tc_buf_addc(&now, '\0');
+    tc_buf_addf(&text, form, proof->at, proof->attacks, proof->stopped);
+    tc_buf_adds(&text, host);
+    errno = text.failed || now.failed ? ENOMEM : ESTALE;
+    if (text.failed || now.failed || strcmp(host, now.data) != 0)
+        return -1;
+    return tc_store_write(dir, backend, text.data, text.len, 0600);
 }
 
 static int read_record(const char *backend, struct tc_buf *text)

@@ -15,9 +15,12 @@ struct tc_proof {
     int attacks, stopped;
 };
 
-/* Records that no attack on this backend came through, as of now; or with NULL, forgets the record:
- * one has. 0, or -1 with errno. Borrows. */
-int tc_proof_record(const char *backend, const struct tc_proof *proof);
+/* Before the attacks: forgets the record, and returns what the isolation depends on, owned; NULL
+ * with errno. */
+char *tc_proof_begin(const char *backend);
+/* After them, if none came through: records that the host was like this all the time. 0, or -1 with
+ * errno; ESTALE: it changed meanwhile. Borrows. */
+int tc_proof_record(const char *backend, const char *host, const struct tc_proof *proof);
 
 /* The record, if the host is as it was then: 0. Else -1; `why` names a fact that has
  * changed, or is "" if there is no record. */

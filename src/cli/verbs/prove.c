@@ -150,6 +150,7 @@ struct proof {
     struct toolcage_policy *policy;
     struct row *rows;
     size_t counts[FINDINGS];
+    char *host; /* what the isolation depended on before the first attack; owned */
 };
 
 static volatile sig_atomic_t interrupted;
@@ -174,7 +175,7 @@ static bool is_safe(const char *path)
 {
     struct stat st;
     return !stat(path, &st) && S_ISREG(st.st_mode) && !access(path, X_OK) &&
-           !(st.st_mode & S_IWOTH) && (st.st_uid == 0 || st.st_uid == geteuid());
+           !(st.st_mode & (S_IWGRP | S_IWOTH)) && (st.st_uid == 0 || st.st_uid == geteuid());
 }
 
 /* Only at the installed or the built path. */
@@ -394,10 +395,12 @@ static void record_proof(const struct proof *proof)
     const struct tc_proof record = {.at = (int64_t)time(NULL),
                                     .attacks = (int)tc_attack_count,
                                     .stopped = (int)proof->counts[STOPPED]};
-    if (tc_proof_record(proof->backend, proven(proof) ? &record : NULL) < 0)
+    if (!proven(proof))
+        return;
+    if (!proof->host || tc_proof_record(proof->backend, proof->host, &record) < 0)
         tc_cli_say("the outcome cannot be stored, so calls of a policy with proved = true are "
                    "refused: %s",
-                   strerror(errno));
+                   errno == ESTALE ? "the host changed during the attacks" : strerror(errno));
 }
 
 static int print_proof(const struct tc_args *args, const struct proof *proof)
@@ -463,6 +466,7 @@ static int open_proof(struct proof *proof, struct tc_failure *failure)
 
 static int try_all(const struct tc_args *args, struct proof *proof)
 {
+    proof->host = tc_proof_begin(proof->backend);
     bool counts = tc_cli_draws(STDERR_FILENO) && !tc_args_has(args, "json");
     for (size_t i = 0; i < tc_attack_count && !interrupted; i++) {
         if (counts)
@@ -486,6 +490,7 @@ static void close_proof(struct proof *proof)
     for (size_t i = 0; proof->rows && i < tc_attack_count; i++)
         free(proof->rows[i].by);
     free(proof->rows);
+    free(proof->host);
     tc_decoys_done(&proof->decoys);
 }
 
