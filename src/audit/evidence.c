@@ -10,6 +10,7 @@
 
 #include "audit/segments.h"
 #include "base/cleanup.h"
+#include "base/strv.h"
 
 struct search {
     int dir;
@@ -52,11 +53,21 @@ static const char *keep(struct search *s, struct tc_audit_proof *proof, const ch
     return NULL;
 }
 
+static void forget(struct tc_audit_evidence *e)
+{
+    free(e->decision.text);
+    free(e->result.text);
+    e->decision = e->result = (struct tc_audit_proof){0};
+}
+
 /* A record of the call. NULL, or what is wrong with it. */
 static const char *take_own(struct search *s, const char *text, size_t length,
                             const struct tc_audit_line *line)
 {
     const char *fault = NULL;
+    if (strcmp(line->kind, "run") == 0 && s->ret->result.text &&
+        tc_contains(s->ret->result.text, s->ret->result.length, "\"started\":false"))
+        forget(s->ret); /* the call was started again */
     if (strcmp(line->kind, "run") == 0 && s->ret->result.text) {
         fault = "is a decision after the result of its call";
     } else if (strcmp(line->kind, "run") == 0) {
@@ -130,7 +141,5 @@ int tc_audit_evidence(int dir, const char *call, struct tc_audit_evidence *ret)
 
 void tc_audit_evidence_done(struct tc_audit_evidence *evidence)
 {
-    free(evidence->decision.text);
-    free(evidence->result.text);
-    evidence->decision.text = evidence->result.text = NULL;
+    forget(evidence);
 }

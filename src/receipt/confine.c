@@ -3,15 +3,18 @@
  *
  * How the signer confines itself before it reads anything: it keeps its fds, its memory and random
  * numbers, and can open no file and no socket, and start no program. */
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/sys.h"
 #include "linux/bpf.h"
 #include "linux/privileges.h"
+#include "receipt/protocol.h"
 #include "receipt/receipt.h"
 
 enum { KEY_BYTES = 16 << 10 };
@@ -53,9 +56,19 @@ static int filter_calls(void)
     return tc_bpf_install(&p);
 }
 
+/* The program that starts the signer may have any files open. Its own messages go to standard
+ * error, which stays. */
+static bool close_others(void)
+{
+    _autofd_ int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    return nowhere >= 0 && dup2(nowhere, STDOUT_FILENO) >= 0 &&
+           close_range(TC_RECEIPT_KEY + 1, ~0U, 0) == 0;
+}
+
 bool tc_receipt_confine(void)
 {
-    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0 &&
+    return close_others() && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0 &&
            prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0 && tc_fix_limit(RLIMIT_CORE, 0) == 0 &&
            tc_fix_limit(RLIMIT_FSIZE, KEY_BYTES) == 0 &&
            tc_drop_capabilities(TC_BOUNDING_IF_MAY) == 0 && filter_calls() == 0;

@@ -71,14 +71,15 @@ static const struct {
     const char *name;
     enum part part;
 } places[] = {
-    {"prev", LEFT_OUT},        {"seq", LEFT_OUT},         {"kind", LEFT_OUT},
-    {"time", LEFT_OUT},        {"hash", LEFT_OUT},        {"call", LEFT_OUT},
-    {"tool", LEFT_OUT},        {"uid", LEFT_OUT},         {"pid", LEFT_OUT},
-    {"policy", GRANTED},       {"grant", GRANTED},        {"tier", GRANTED},
-    {"approval", GRANTED},     {"read", GRANTED},         {"write", GRANTED},
-    {"unix_sockets", GRANTED}, {"network", GRANTED},      {"secrets", GRANTED},
-    {"reach", GRANTED},        {"environment", GRANTED},  {"backend", ENFORCED},
-    {"layers", ENFORCED},      {"enforcement", ENFORCED}, {"proved", ENFORCED},
+    {"prev", LEFT_OUT},    {"seq", LEFT_OUT},           {"kind", LEFT_OUT},
+    {"time", LEFT_OUT},    {"hash", LEFT_OUT},          {"call", LEFT_OUT},
+    {"tool", LEFT_OUT},    {"uid", LEFT_OUT},           {"pid", LEFT_OUT},
+    {"policy", GRANTED},   {"grant", GRANTED},          {"tier", GRANTED},
+    {"approval", GRANTED}, {"approval_again", GRANTED}, {"read", GRANTED},
+    {"write", GRANTED},    {"unix_sockets", GRANTED},   {"network", GRANTED},
+    {"secrets", GRANTED},  {"reach", GRANTED},          {"environment", GRANTED},
+    {"backend", ENFORCED}, {"layers", ENFORCED},        {"enforcement", ENFORCED},
+    {"proved", ENFORCED},
 };
 
 static enum part part_of(struct tc_slice key, enum part usual)

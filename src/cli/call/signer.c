@@ -53,15 +53,24 @@ static const char *key_fault(const struct stat *st, bool secret)
     return secret && st->st_nlink != 1 ? "has a second name (a hard link)" : NULL;
 }
 
-/* Refused, if a tool may have written it where it really is. */
-static int check_writers(int fd, struct tc_failure *failure)
+/* Can no other user replace the file? */
+static bool is_closed(const char *path)
+{
+    struct stat st;
+    const char *end = strrchr(path, '/');
+    _autofree_ char *parent =
+        end ? strndup(path, end > path ? (size_t)(end - path) : 1) : strdup(".");
+    return parent && !stat(parent, &st) && !(st.st_mode & (S_IWGRP | S_IWOTH));
+}
+
+int tc_signer_check_place(int fd, struct tc_failure *failure)
 {
     char self[64], real[PATH_MAX];
     (void)snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
     ssize_t length = readlink(self, real, sizeof(real) - 1);
     if (length < 0 || length == (ssize_t)sizeof(real) - 1)
         return tc_failure_set(failure, TOOLCAGE_ESYSTEM, "mount /proc",
-                              "cannot determine where the key is");
+                              "cannot determine where the key or the log is");
     real[length] = '\0';
     return tc_secret_check(real, (struct tc_writers){0}, failure);
 }
@@ -78,12 +87,14 @@ int tc_signer_open_key(const char *path, bool secret, struct tc_failure *failure
                                      : "toolcage receipt key prints the public one",
                               "cannot read the key %s: %s", path, strerror(errno));
     const char *fault = key_fault(&st, secret);
+    if (!fault && secret && !is_closed(path))
+        fault = "is in a directory that other users can write";
     if (fault)
         return fail_key(failure, path,
                         secret ? "make a new one, which only you can read: mode 0600"
                                : "make it a file that only you or root can write",
                         fault);
-    if (check_writers(fd, failure))
+    if (tc_signer_check_place(fd, failure))
         return -1;
     int ret = fd;
     fd = -1;

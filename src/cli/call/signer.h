@@ -12,6 +12,9 @@
 
 /* The path of this user's private key, owned. NULL with the failure. */
 char *tc_signer_path(struct tc_failure *failure);
+/* Refuses an open file or directory that a tool may have written, where it really is. 0, or -1 with
+ * the failure. */
+int tc_signer_check_place(int fd, struct tc_failure *failure);
 /* Opens a key: a regular file, not a link, that no tool and no other user may have written.
  * `secret`: no other user may read it, either. -1 with the failure. */
 int tc_signer_open_key(const char *path, bool secret, struct tc_failure *failure);

@@ -5,15 +5,18 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "cli/show/clean.h"
 #include "cli/show/fold.h"
+#include "text/shell.h"
 #include "text/utf8.h"
 
-enum { COLUMNS = 8, NAME_WIDTH = 13, LINE_WIDTH = 98 };
+enum { COLUMNS = 24, NAME_WIDTH = 13, LINE_WIDTH = 98 };
 
 struct columns {
     char *names[COLUMNS];
     int widths[COLUMNS];
     size_t count;
+    bool over; /* there are more: rows are printed as JSON */
 };
 
 static bool is_container(struct tc_slice value)
@@ -32,6 +35,15 @@ static int width(const char *text)
     return (int)tc_utf8_count(text, strlen(text));
 }
 
+/* An item of a list, quoted if its end would not be seen; owned. NULL: out of memory. */
+static char *item_of(struct tc_slice value)
+{
+    _autofree_ char *text = tc_json_line(value);
+    if (!text)
+        return strndup(value.at, value.length);
+    return *text && !strpbrk(text, " '\"") ? strdup(text) : tc_shell_quote(text);
+}
+
 /* The items of a list, with blanks between them; owned. NULL: out of memory. */
 static char *joined(struct tc_slice list)
 {
@@ -42,11 +54,8 @@ static char *joined(struct tc_slice list)
         return NULL;
     struct tc_scan_each each = tc_scan_walk(list);
     for (const char *comma = ""; tc_scan_next(&each); comma = " ") {
-        _autofree_ char *item = tc_json_line(each.value);
-        if (item)
-            (void)fprintf(out, "%s%s", comma, item);
-        else
-            (void)fprintf(out, "%s%.*s", comma, (int)each.value.length, each.value.at);
+        _autofree_ char *item = item_of(each.value);
+        (void)fprintf(out, "%s%s", comma, item ? item : "?");
     }
     return tc_cli_text(out, &text);
 }
@@ -80,7 +89,7 @@ static char *cell(struct tc_slice row, const char *name)
     if (!value.at || *value.at == 'n' || *value.at == 'f')
         return strdup(strcmp(name, "value") ? "" : "unset");
     if (*value.at == 't')
-        return strdup(name);
+        return tc_clean(TC_CLEAN_LINE, name, strlen(name), NULL);
     if (is_container(value))
         return joined(value);
     if (*value.at != '"')
@@ -114,6 +123,7 @@ static bool note_row(struct columns *columns, struct tc_slice row)
         size_t i = 0;
         while (i < columns->count && strcmp(columns->names[i], name) != 0)
             i++;
+        columns->over |= i == COLUMNS;
         if (i == COLUMNS || !strcmp(name, "line") || !strcmp(name, "file"))
             continue;
         _autofree_ char *text = cell(row, name);
@@ -140,7 +150,9 @@ static bool put_row(FILE *out, const struct columns *columns, struct tc_slice ro
     if (label)
         (void)fprintf(line, "  %s%*s", label, label_width - width(label), "");
     bool whole = true;
-    for (size_t i = 0; whole && i < columns->count; i++) {
+    if (columns->over)
+        (void)fprintf(line, "  %.*s", (int)row.length, row.at);
+    for (size_t i = 0; whole && !columns->over && i < columns->count; i++) {
         _autofree_ char *content = cell(row, columns->names[i]);
         whole = content;
         if (content && columns->widths[i])
@@ -189,9 +201,7 @@ static bool put_words(FILE *out, const char *name, struct tc_slice words)
     (void)fprintf(out, "%-*s ", NAME_WIDTH - 1, name);
     struct tc_scan_each each = tc_scan_walk(words);
     for (bool first = true; tc_scan_next(&each); first = false) {
-        _autofree_ char *word = tc_json_line(each.value);
-        if (!word)
-            word = strndup(each.value.at, each.value.length);
+        _autofree_ char *word = item_of(each.value);
         if (!word)
             return false;
         if (!first && column + 1 + width(word) > most) {
@@ -229,15 +239,18 @@ static bool put_block(FILE *out, const char *name, struct tc_slice value)
 
 static bool put_member(FILE *out, struct tc_slice object, const char *name, struct tc_slice value)
 {
+    _autofree_ char *shown = tc_clean(TC_CLEAN_LINE, name, strlen(name), NULL);
+    if (!shown)
+        return false;
     if (is_block(value))
-        return put_block(out, name, value);
+        return put_block(out, shown, value);
     if (is_container(value) && is_empty(value))
-        return fprintf(out, "%-*s none\n", NAME_WIDTH - 1, name) > 0;
+        return fprintf(out, "%-*s none\n", NAME_WIDTH - 1, shown) > 0;
     if (is_container(value))
-        return put_words(out, name, value);
+        return put_words(out, shown, value);
     _autofree_ char *text = cell(object, name);
     if (text && *text)
-        (void)fprintf(out, "%-*s %s\n", NAME_WIDTH - 1, name, text);
+        (void)fprintf(out, "%-*s %s\n", NAME_WIDTH - 1, shown, text);
     return text;
 }
 

@@ -4,6 +4,7 @@
  * `toolcage receipt`: signs statements about recorded calls, and verifies them. */
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli/audit/past.h"
 #include "cli/audit/receipt.h"
@@ -52,6 +53,8 @@ static int sign(const struct tc_args *args, struct tc_failure *failure)
     _autofree_ char *path = given ? strdup(given) : tc_signer_path(failure);
     /* no other log than the user's own: a tool could have written a copy */
     _autofd_ int dir = path ? tc_past_log(NULL, failure) : -1;
+    if (dir < 0 || tc_signer_check_place(dir, failure))
+        return -1;
     _autofree_ char *statement =
         dir >= 0 ? tc_receipt_statement(dir, call, &length, failure) : NULL;
     _autofd_ int key = statement ? tc_signer_open_key(path, true, failure) : -1;
@@ -65,6 +68,8 @@ static int sign(const struct tc_args *args, struct tc_failure *failure)
 }
 
 /* ---- verify ---- */
+
+static const char *const parts[] = {"requested", "granted", "enforced", "observed"};
 
 struct verify {
     const struct tc_args *args;
@@ -86,10 +91,9 @@ static void put_result(FILE *out, struct tc_slice predicate)
                   tool ? ", tool " : "", tool ? tool : "");
 }
 
-/* All that was signed. False: out of memory. */
+/* The signed members that are not empty, without the subjects. False: out of memory. */
 static bool put_details(FILE *out, struct tc_slice predicate)
 {
-    static const char *const parts[] = {"requested", "granted", "enforced", "observed"};
     static const char *const apart[] = {"requested", "granted", "enforced", "observed", NULL};
     bool fine = fputc('\n', out) != EOF && tc_table_object(out, predicate, apart);
     for (size_t i = 0; fine && i < TC_COUNT(parts); i++) {
@@ -180,6 +184,43 @@ static struct verdict refuse(char *wrong)
     return (struct verdict){.wrong = wrong};
 }
 
+static bool is_equal(struct tc_slice a, struct tc_slice b)
+{
+    return a.at && b.at && a.length == b.length && !memcmp(a.at, b.at, a.length);
+}
+
+/* A member of any part: versions of toolcage order them differently. */
+static struct tc_slice find_member(struct tc_slice predicate, struct tc_slice key)
+{
+    for (size_t i = 0; i < TC_COUNT(parts); i++)
+        for (struct tc_scan_each each = tc_scan_walk(tc_json_get(predicate, parts[i]));
+             tc_scan_next(&each);)
+            if (is_equal(each.key, key))
+                return each.value;
+    return (struct tc_slice){0};
+}
+
+static bool has_all(struct tc_slice predicate, struct tc_slice of)
+{
+    for (size_t i = 0; i < TC_COUNT(parts); i++)
+        for (struct tc_scan_each each = tc_scan_walk(tc_json_get(of, parts[i]));
+             tc_scan_next(&each);)
+            if (!is_equal(each.value, find_member(predicate, each.key)))
+                return false;
+    return true;
+}
+
+/* Are both statements about the same records, with the same members? */
+static bool agrees(struct tc_slice a, struct tc_slice b)
+{
+    static const char *const same[] = {"call", "tool", "uid", "log"};
+    struct tc_slice x = tc_json_get(a, "predicate"), y = tc_json_get(b, "predicate");
+    for (size_t i = 0; i < TC_COUNT(same); i++)
+        if (!is_equal(tc_json_get(x, same[i]), tc_json_get(y, same[i])))
+            return false;
+    return has_all(x, y) && has_all(y, x);
+}
+
 /* Does the log still say what was signed? */
 static struct verdict compare_log(const struct verify *v, const char *call, const char *text,
                                   size_t length)
@@ -190,7 +231,7 @@ static struct verdict compare_log(const struct verify *v, const char *call, cons
     if (!logged)
         return refuse(tc_cli_format("is signed, but does not agree with the log: %s",
                                     failure.message ? failure.message : "out of memory"));
-    if (now != length || memcmp(logged, text, length) != 0)
+    if (!agrees(tc_scan_whole(text, length), tc_scan_whole(logged, now)))
         return refuse(strdup("is signed, but the log says something else about the call"));
     return (struct verdict){.good = true};
 }
@@ -224,9 +265,19 @@ static int verify_bytes(struct verify *v, const char *file, const char *bytes, s
     return rc;
 }
 
+/* A pipe among files would be waited for; a shell's <(…) is meant. */
+static bool is_stray_pipe(const char *file)
+{
+    struct stat st;
+    return strncmp(file, "/dev/fd/", strlen("/dev/fd/")) != 0 && !stat(file, &st) &&
+           S_ISFIFO(st.st_mode);
+}
+
 static int verify_file(struct verify *v, const char *file)
 {
     size_t length = 0;
+    if (is_stray_pipe(file))
+        return print_bad(v, file, "is a pipe: pass its content as input, and name -");
     _autofree_ char *bytes = tc_cli_read_input(file, TC_RECEIPT_ENVELOPE_MAX, &length);
     if (bytes)
         return verify_bytes(v, file, bytes, length);

@@ -457,6 +457,90 @@ def keys_of_tools_are_refused():
                 )
 
 
+def log_that_a_tool_may_write_is_not_signed():
+    with arrange() as place:
+        signed(place)
+        state = os.path.join(place.project, "keys", "toolcage")
+        shutil.copytree(os.path.dirname(place.log), state)
+        for path in [state, *glob.glob(state + "/**", recursive=True)]:
+            place.own(path)
+        call = calls(place)[-1]["decision"]["call"]
+        place.run("exec", "--tool", "keys", "true")
+        answer = place.run(
+            "receipt", "--key", place.key, call, env={"XDG_STATE_HOME": os.path.join(place.project, "keys")}
+        )
+        check(
+            answer.code == 126 and "may have been written by a tool" in answer.err and not answer.out,
+            "a log that a tool may write is not signed",
+            answer,
+        )
+
+
+def open_directory_of_the_key_is_refused():
+    with arrange() as place:
+        call, _, _ = signed(place)
+        os.chmod(os.path.dirname(place.key), 0o777)
+        answer = place.run("receipt", call)
+        check(
+            answer.code == 126 and "other users can write" in answer.err,
+            "a key in a directory that others can write is refused",
+            answer,
+        )
+
+
+def pipes_are_not_waited_for():
+    with arrange() as place:
+        _, receipt, public = signed(place)
+        pipe = os.path.join(place.home, "x.json")
+        os.mkfifo(pipe)
+        place.own(pipe)
+        answer = place.run("receipt", "verify", "--key", public, pipe, receipt, timeout=20)
+        check(
+            answer.code == 1 and "is a pipe" in answer.out and "\nok  " in answer.out,
+            "a pipe among receipts is refused, and the next one verified",
+            answer,
+        )
+
+
+def words_and_columns_are_whole():
+    with arrange() as place:
+        public = keep(place, "public.pem", place.run("receipt", "key").out)
+        work(place, "echo 'a b' > $0/out/'x y'; ln -s x $0/out/link; printf x > $0/out/$(printf 'b\\377')")
+        call = calls(place)[-1]["decision"]["call"]
+        receipt = keep(place, "r.json", place.run("receipt", call).out)
+        statement = json.loads(verify(place, public, "--json", receipt).out)["statement"]
+        shown = verify(place, public, receipt).out
+        names = {c.get("path") or c["path_base64"] for c in statement["predicate"]["observed"]["changes"]}
+        check(names and all(name in shown for name in names), "every change is shown with its name", shown)
+        renamed = base64.b64decode(envelope_of(receipt)["payload"]).replace(
+            b'"status":', b'"zz\\n-- enforced\\nbackend":"1","status":', 1
+        )
+        answer = verify(place, public, keep(place, "renamed.json", resign(place, renamed)))
+        check(
+            answer.code == 0 and answer.out.count("\n-- enforced\n") == 1,
+            "the name of a member is one line",
+            answer,
+        )
+
+
+def order_of_members_does_not_matter():
+    with arrange() as place:
+        _, receipt, public = signed(place)
+        statement = json.loads(base64.b64decode(envelope_of(receipt)["payload"]))
+        text = base64.b64decode(envelope_of(receipt)["payload"]).decode()
+        moved = json.dumps(statement["predicate"]["granted"]["policy"])
+        other = text.replace(f'"policy":{moved},', "", 1).replace(
+            '"requested":{', '"requested":{"policy":' + moved + ",", 1
+        )
+        check(other != text and json.loads(other), "the statement is another text", other)
+        again = keep(place, "again.json", resign(place, other.encode()))
+        answer = verify(place, public, "--log", again)
+        check(answer.code == 0, "a member in another part agrees with the log", answer)
+        less = keep(place, "less.json", resign(place, text.replace(f'"policy":{moved},', "", 1).encode()))
+        answer = verify(place, public, "--log", less)
+        check(answer.code == 1, "a missing member does not agree with the log", answer)
+
+
 def edit(place, change):
     (path,) = glob.glob(place.log + "/*.jsonl")
     lines = read(path).decode().splitlines(True)
@@ -670,12 +754,15 @@ def signer_is_confined():
     with arrange() as place:
         ours, theirs = socket.socketpair()
         with ours, theirs:
-            process = subprocess.Popen([program], stdin=theirs, cwd=place.home)
+            process = subprocess.Popen(
+                [program], stdin=theirs, cwd=place.home, pass_fds=[os.open("/etc/passwd", os.O_RDONLY)]
+            )
             theirs.close()
             ours.sendall(b"\3\0\0\0\0\0\0\0")  # needs a key, and has none
             answer = ours.recv(1024)
             with open(f"/proc/{process.pid}/status", encoding="ascii") as file:
                 status = dict(line.split(":\t", 1) for line in file.read().splitlines() if ":\t" in line)
+            held = sorted(int(name) for name in os.listdir(f"/proc/{process.pid}/fd"))
             ours.sendall(b"\0\0\0\0\xff\xff\xff\xff")
             code = process.wait(20)
         check(
@@ -686,6 +773,7 @@ def signer_is_confined():
             "the signer has a filter of system calls, and no capabilities",
             (answer, status),
         )
+        check(held and held[-1] <= 3, "the signer keeps no other file of its starter", held)
         check(code == 1, "the signer ends at a frame that is too long", code)
 
 
@@ -701,6 +789,11 @@ else:
     keys_are_private()
     unsuitable_keys_are_refused()
     keys_of_tools_are_refused()
+    log_that_a_tool_may_write_is_not_signed()
+    open_directory_of_the_key_is_refused()
+    pipes_are_not_waited_for()
+    words_and_columns_are_whole()
+    order_of_members_does_not_matter()
     damaged_log_is_not_signed()
     forged_end_of_the_log_differs_from_the_receipt()
     comparison_finds_another_statement()

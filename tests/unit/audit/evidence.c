@@ -180,6 +180,23 @@ static void second_records_are_found(void **state)
     expect_fault("01JD8XKQ7PZ3T5V9WYB2C4D6EA", "second one of its kind");
 }
 
+/* A start that failed is recorded, and may be tried again. */
+static void call_that_was_started_again_has_its_last_records(void **state)
+{
+    _autobuf_ struct tc_buf unstarted = TC_BUF_INIT;
+    (void)state;
+    add("run", mine, "first");
+    tc_buf_addf(&unstarted, "\"call\":\"%s\",\"started\":false", mine);
+    assert_int_equal(tc_audit_append(&one, "result", &unstarted, NULL), 0);
+    add("run", mine, "second");
+    add("result", mine, "");
+    struct tc_audit_evidence found = find(mine);
+    assert_null(found.fault);
+    assert_non_null(memmem(found.decision.text, found.decision.length, "second", 6));
+    assert_null(memmem(found.result.text, found.result.length, "started", 7));
+    tc_audit_evidence_done(&found);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -190,6 +207,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(removed_decision_leaves_the_result, enter, leave),
         cmocka_unit_test_setup_teardown(cut_segment_between_is_found, enter, leave),
         cmocka_unit_test_setup_teardown(second_records_are_found, enter, leave),
+        cmocka_unit_test_setup_teardown(call_that_was_started_again_has_its_last_records, enter,
+                                        leave),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
