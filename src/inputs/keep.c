@@ -114,7 +114,8 @@ static void write_index(struct keeping *k, const char *path)
     name_index(path, name);
     if ((!k->changed && k->now_count == k->before_count) || (int64_t)size > k->store->largest)
         return;
-    qsort(k->now, k->now_count, sizeof(*k->now), compare_known);
+    if (k->now)
+        qsort(k->now, k->now_count, sizeof(*k->now), compare_known);
     (void)tc_store_write(k->store->dir, name, k->now ? (void *)k->now : "", size, 0600);
 }
 
