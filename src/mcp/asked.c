@@ -43,7 +43,9 @@ void tc_asked_remove(struct tc_wrap *wrap, struct tc_asked *asked)
     free(asked->key);
     free(asked->id);
     free(asked->waiting);
-    *asked = wrap->asked[--wrap->asked_count];
+    /* in their order: calls that wait are decided one after the other */
+    size_t after = (size_t)(wrap->asked + --wrap->asked_count - asked);
+    memmove(asked, asked + 1, after * sizeof(*asked));
 }
 
 /* ---- tasks ---- */

@@ -208,6 +208,29 @@ char *tc_parts_trim_hello(struct tc_wrap *wrap, struct tc_slice message, struct 
     return capabilities.at || words.at ? replace(wrap, message, capabilities, words) : NULL;
 }
 
+/* The error by which a server asks for the visit of a page. */
+static bool is_elicitation(struct tc_slice code)
+{
+    enum { ELICITATION_REQUIRED = -32042 };
+    char text[32];
+    if (!code.at || code.length >= sizeof(text))
+        return code.at;
+    memcpy(text, code.at, code.length);
+    text[code.length] = '\0';
+    return (long long)strtod(text, NULL) == ELICITATION_REQUIRED;
+}
+
+enum tc_part tc_parts_asked_by(const struct tc_wrap *wrap, struct tc_slice error)
+{
+    struct tc_slice code, data, pages = {0};
+    if (!tc_scan_member(error, "code", &code) || !tc_scan_member(error, "data", &data) ||
+        (tc_scan_is_object(data) && !tc_scan_member(data, "elicitations", &pages)))
+        return TC_PART_OTHER;
+    if ((is_elicitation(code) || pages.at) && !tc_part_passes(wrap, TC_PART_ELICITATION))
+        return TC_PART_ELICITATION;
+    return tc_scan_is_object(data) ? tc_parts_asked(wrap, data) : TC_PART_BASE;
+}
+
 enum tc_part tc_parts_asked(const struct tc_wrap *wrap, struct tc_slice result)
 {
     struct tc_slice requests, method;

@@ -44,5 +44,7 @@ char *tc_parts_trim_hello(struct tc_wrap *wrap, struct tc_slice message, struct 
 /* The first part that does not pass of the requests to the client in a result (2026-07-28), or the
  * base. Ambiguous ones count as other. */
 enum tc_part tc_parts_asked(const struct tc_wrap *wrap, struct tc_slice result);
+/* The same for the error of an answer. */
+enum tc_part tc_parts_asked_by(const struct tc_wrap *wrap, struct tc_slice error);
 
 #endif

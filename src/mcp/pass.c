@@ -268,8 +268,12 @@ static char *take_request(struct tc_wrap *wrap, struct tc_slice message, const s
     enum tc_part part = tc_part_of(rpc->method, false, true);
     if (!tc_part_passes(wrap, part))
         return refuse_part(wrap, part, rpc);
-    if (call && tc_pin_waits(wrap, message, rpc, &full))
-        return full ? refuse_message(wrap, rpc->id, TC_WRAP_INTERNAL, full) : NULL;
+    if (call && tc_pin_waits(wrap, message, rpc, &full)) {
+        char *refusal = full ? refuse_message(wrap, rpc->id, TC_WRAP_INTERNAL, full) : NULL;
+        if (refusal)
+            (void)record_request(wrap, rpc, refusal);
+        return refusal;
+    }
     char *answer = judge_request(wrap, rpc, call, &rule, &asked);
     char *unrecorded = call && !wrap->failed ? record_request(wrap, rpc, answer) : NULL;
     if (unrecorded && asked)
@@ -364,7 +368,8 @@ static char *take_answer(struct tc_wrap *wrap, const struct tc_asked *asked,
         return asked->call ? tell_model(wrap, asked->id, asked->stateless, words)
                            : refuse_id(wrap, asked->id, TC_WRAP_INTERNAL, words);
     }
-    enum tc_part part = tc_parts_asked(wrap, rpc->result);
+    enum tc_part part =
+        rpc->error.at ? tc_parts_asked_by(wrap, rpc->error) : tc_parts_asked(wrap, rpc->result);
     if (part != TC_PART_BASE) {
         (void)snprintf(words, sizeof(words),
                        "denied: the server asked the client for %s, which the policy does not pass",
@@ -414,6 +419,8 @@ static char *take_response(struct tc_wrap *wrap, struct tc_slice message, const 
     return instead;
 }
 
+enum { ID_MAX = 1024, UNREAD_MAX = 1 << 20 };
+
 /* Does the message stay here? A request is answered. */
 static bool deny_server(struct tc_wrap *wrap, const struct tc_rpc *rpc)
 {
@@ -422,8 +429,11 @@ static bool deny_server(struct tc_wrap *wrap, const struct tc_rpc *rpc)
     if (tc_part_passes(wrap, part))
         return false;
     char *why = tc_part_refusal(wrap, part, rpc->method);
-    char *answer = why && request ? refuse_message(wrap, rpc->id, TC_WRAP_METHOD, why) : NULL;
-    wrap->failed |= !why || (request && !answer);
+    /* a server that does not read its answers, or has long ids, gets none */
+    bool answers =
+        request && rpc->id.length <= ID_MAX && tc_outbox_pending(&wrap->to_server) < UNREAD_MAX;
+    char *answer = why && answers ? refuse_message(wrap, rpc->id, TC_WRAP_METHOD, why) : NULL;
+    wrap->failed |= !why || (answers && !answer);
     if (answer)
         send(wrap, &wrap->to_server, answer, strlen(answer));
     if (why && !(wrap->noted & 1U << part))
@@ -434,11 +444,21 @@ static bool deny_server(struct tc_wrap *wrap, const struct tc_rpc *rpc)
     return true;
 }
 
+/* A notification can have the questions of a task. */
+static bool asks_client(struct tc_wrap *wrap, const struct tc_rpc *rpc)
+{
+    bool asks =
+        rpc->shape == TC_SHAPE_NOTIFICATION && tc_parts_asked(wrap, rpc->params) != TC_PART_BASE;
+    if (asks)
+        complain(wrap, "a notification with questions to the client that the policy does not pass");
+    return asks;
+}
+
 static char *take_from_server(struct tc_wrap *wrap, struct tc_slice message, bool *ret_pass)
 {
     struct tc_rpc rpc = tc_rpc_read(message);
     *ret_pass = rpc.shape == TC_SHAPE_REQUEST || rpc.shape == TC_SHAPE_NOTIFICATION;
-    if (*ret_pass && deny_server(wrap, &rpc)) {
+    if (*ret_pass && (deny_server(wrap, &rpc) || asks_client(wrap, &rpc))) {
         *ret_pass = false;
         return NULL;
     }

@@ -73,6 +73,12 @@ static bool is_held(const struct tc_pin_tool *tool)
     return tool->state > TC_PIN_FINE;
 }
 
+/* The offer that the file should have for the tool; NULL: none. Borrows. */
+static const char *offer_of(const struct tc_pin_tool *tool)
+{
+    return tool->state == TC_PIN_NEW || tool->state == TC_PIN_CHANGED ? tool->seen : NULL;
+}
+
 /* Which tools are held, and which are gone; owned. NULL: out of memory. "": none. */
 static char *write_held(const struct tc_wrap *wrap)
 {
@@ -80,11 +86,13 @@ static char *write_held(const struct tc_wrap *wrap)
     const struct tc_pin *pin = wrap->pin;
     char *text = NULL;
     size_t size = 0, held = 0, gone = 0;
+    bool offered = false;
     FILE *out = open_memstream(&text, &size);
     if (!out)
         return NULL;
     for (size_t i = 0; i < pin->count; i++) {
         const struct tc_pin_tool *tool = &pin->tools[i];
+        offered |= offer_of(tool) != NULL;
         if (is_held(tool) && held++ < NAMED_MAX)
             (void)fprintf(out, "%s%s (%s%s%s)", held > 1 ? ", " : "holds ", wrap->tools[i].name,
                           word_of(tool->state), tool->state == TC_PIN_UNREAD ? ": " : "",
@@ -92,8 +100,13 @@ static char *write_held(const struct tc_wrap *wrap)
     }
     if (held > NAMED_MAX)
         (void)fprintf(out, " and %zu more tools", held - NAMED_MAX);
-    if (held)
+    if (offered)
         (void)fprintf(out, "; to see and approve: toolcage pins show %s", wrap->options->server);
+    if (pin->unnamed)
+        (void)fprintf(out,
+                      "%sholds %zu tools that the policy does not name: write tool.NAME for each",
+                      held ? "; " : "", pin->unnamed);
+    held += pin->unnamed;
     for (size_t i = 0; i < pin->count; i++)
         if (pin->tools[i].gone && gone++ < NAMED_MAX)
             (void)fprintf(out, "%s%s",
@@ -157,9 +170,12 @@ static void refresh(struct tc_wrap *wrap)
             note = NULL;
         add_note(wrap, note);
     }
-    pin->broken = broken;
-    for (size_t i = 0; i < pin->count; i++)
+    for (size_t i = 0; i < pin->count; i++) {
+        bool was = !pin->broken && pin->tools[i].state == TC_PIN_FINE;
         judge(wrap, i);
+        pin->changed |= was != (!broken && pin->tools[i].state == TC_PIN_FINE);
+    }
+    pin->broken = broken;
 }
 
 /* ---- lists ---- */
@@ -200,14 +216,14 @@ static void find_gone(const struct tc_wrap *wrap)
     for (size_t i = 0; i < wrap->pin->count; i++) {
         const struct tc_pinned *record = record_of(wrap, i);
         struct tc_pin_tool *tool = &wrap->pin->tools[i];
-        tool->gone = tool->list != wrap->pin->list && record && record->approved;
+        bool absent = tool->list != wrap->pin->list;
+        tool->gone = absent && record && record->approved;
+        if (absent) {
+            free(tool->seen);
+            tool->seen = NULL;
+            tool->state = TC_PIN_UNSEEN;
+        }
     }
-}
-
-/* The offer that the file should have for the tool; NULL: none. Borrows. */
-static const char *offer_of(const struct tc_pin_tool *tool)
-{
-    return tool->state == TC_PIN_NEW || tool->state == TC_PIN_CHANGED ? tool->seen : NULL;
 }
 
 static bool is_recorded(const struct tc_wrap *wrap, size_t index)
@@ -217,8 +233,9 @@ static bool is_recorded(const struct tc_wrap *wrap, size_t index)
     const char *wanted = offer_of(tool), *stored = record ? record->offered : NULL;
     if (tool->state == TC_PIN_UNSEEN && !tool->gone)
         return true;
+    /* what another program was offered stays until a person has seen it */
     return tool->gone == (record && record->missing) &&
-           (wanted ? stored && strcmp(wanted, stored) == 0 : !stored);
+           (wanted ? stored && strcmp(wanted, stored) == 0 : !stored || !tool->offered);
 }
 
 /* Records what is held for `toolcage pins`, if the file does not have it. */
@@ -229,11 +246,14 @@ static void record_offers(struct tc_wrap *wrap)
     struct tc_pinned *rows = calloc(pin->count + 1, sizeof(*rows));
     size_t count = 0;
     wrap->failed |= !rows;
-    for (size_t i = 0; rows && i < pin->count; i++)
-        if (!is_recorded(wrap, i))
+    for (size_t i = 0; rows && i < pin->count; i++) {
+        bool recorded = is_recorded(wrap, i);
+        pin->tools[i].offered = offer_of(&pin->tools[i]) != NULL;
+        if (!recorded)
             rows[count++] = (struct tc_pinned){.name = wrap->tools[i].name,
                                                .offered = (char *)offer_of(&pin->tools[i]),
                                                .missing = pin->tools[i].gone};
+    }
     if (count && tc_pins_offer(&pin->key, rows, count, &fault) < 0)
         add_note(wrap, strdup(fault.text));
     else if (count)
@@ -257,6 +277,7 @@ static void see_all(struct tc_wrap *wrap, struct tc_slice tools)
         if (!tc_scan_is_object(each.value) || !tc_scan_member(each.value, "name", &name))
             continue;
         const struct tc_wrap_tool *rule = tc_rules_find(wrap, name);
+        wrap->pin->unnamed += rule && is_unnamed(rule);
         if (rule && !tc_rules_hide(rule) && !is_unnamed(rule))
             see(wrap, (size_t)(rule - wrap->tools), each.value);
     }
@@ -267,6 +288,7 @@ void tc_pin_page(struct tc_wrap *wrap, bool first, struct tc_slice result, struc
     struct tc_pin *pin = wrap->pin;
     refresh(wrap);
     if (first) {
+        pin->unnamed = 0;
         pin->list++;
         pin->whole = true;
     }
@@ -295,18 +317,8 @@ enum { LOOK_MS = 1000 };
 int64_t tc_pin_look_at(const struct tc_wrap *wrap)
 {
     const struct tc_pin *pin = wrap->pin;
-    for (size_t i = 0; pin && pin->notify && i < pin->count; i++)
-        if (is_held(&pin->tools[i]))
-            return pin->look_at_ms ? pin->look_at_ms : 1;
-    return 0;
-}
-
-static size_t count_fine(const struct tc_pin *pin)
-{
-    size_t count = 0;
-    for (size_t i = 0; !pin->broken && i < pin->count; i++)
-        count += pin->tools[i].state == TC_PIN_FINE;
-    return count;
+    bool looks = pin && pin->notify && pin->list > 1;
+    return !looks ? 0 : pin->look_at_ms ? pin->look_at_ms : 1;
 }
 
 bool tc_pin_look(struct tc_wrap *wrap, int64_t now_ms)
@@ -315,9 +327,14 @@ bool tc_pin_look(struct tc_wrap *wrap, int64_t now_ms)
     if (!at || now_ms < at)
         return false;
     wrap->pin->look_at_ms = now_ms + LOOK_MS;
-    size_t before = count_fine(wrap->pin);
     refresh(wrap);
-    return count_fine(wrap->pin) != before;
+    bool changed = wrap->pin->changed;
+    wrap->pin->changed = false;
+    if (changed && !wrap->pin->broken)
+        record_offers(wrap);
+    if (changed)
+        tell_held(wrap);
+    return changed;
 }
 
 /* ---- calls ---- */
@@ -352,12 +369,16 @@ static const char *reason_of(const struct tc_pin *pin, const struct tc_pin_tool 
 char *tc_pin_refusal(struct tc_wrap *wrap, const struct tc_wrap_tool *tool)
 {
     char *text = NULL;
-    if (!wrap->pin)
+    if (!wrap->pin || tc_rules_hide(tool)) /* the tier says so */
         return NULL;
     refresh(wrap);
     const char *why = reason_of(wrap->pin, &wrap->pin->tools[tool - wrap->tools]);
-    if (is_unnamed(tool))
-        why = "only tools that the policy names can be approved, and the server's are pinned";
+    if (is_unnamed(tool)) {
+        text = strdup("held: the server's tools are pinned, and the policy does not name this one; "
+                      "do without it");
+        wrap->failed |= !text;
+        return text;
+    }
     if (why && asprintf(&text,
                         "held: %s: %s; do without this tool, and tell the user that `toolcage pins "
                         "show %s` shows the reason",

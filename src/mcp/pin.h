@@ -26,6 +26,7 @@ struct tc_pin_tool {
     const char *why; /* of TC_PIN_UNREAD */
     unsigned list;   /* the number of the list that had it */
     bool gone;       /* the last complete list does not have it */
+    bool offered;    /* this program has stored its definition for a person */
 };
 
 struct tc_pin {
@@ -37,6 +38,8 @@ struct tc_pin {
     unsigned list;      /* the number of the current list */
     bool whole;         /* the current list began at its first page */
     bool listed;        /* a complete list is known, and the server did not change it since */
+    bool changed;       /* a person's answer changed what is shown, and the client was not told */
+    size_t unnamed;     /* tools that only the policy's "*" matches */
     char *told;         /* the last note about held tools */
     bool notify;        /* the client is one of initialize, to which messages may be sent */
     int64_t look_at_ms; /* when the file is examined next while a tool is held */

@@ -284,6 +284,9 @@ static int compare_servers(struct tc_differences *changes, const struct toolcage
         if (find_server(a, b->servers[i].spec.name))
             continue;
         rc = compare_pair(changes, a, NULL, b, &b->servers[i].spec, facts);
+        compare_server_rules(
+            changes, &(struct tc_server){.spec = b->servers[i].spec, .pin = b->servers[i].pin},
+            &b->servers[i]);
         if (!rc)
             rc = compare_pair(changes, a, NULL, b, b->servers[i].spec.setup, facts);
     }

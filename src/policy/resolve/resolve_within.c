@@ -132,6 +132,32 @@ static int check_setup(struct tc_resolve *r, const char *tool)
                              mine->prefix);
 }
 
+static const struct tc_server *server_of(const struct toolcage_policy *policy,
+                                         const struct tc_spec *spec)
+{
+    for (size_t i = 0; spec && i < policy->server_count; i++)
+        if (tc_streq(policy->servers[i].spec.prefix, spec->prefix))
+            return &policy->servers[i];
+    return NULL;
+}
+
+/* What passes between a server and its client is no part of its grant. */
+static int check_server(struct tc_resolve *r)
+{
+    const struct toolcage_policy *ceiling = r->policy->ceiling;
+    const struct tc_server *mine = server_of(r->policy, r->tool);
+    const struct tc_server *theirs = server_of(ceiling, r->tool);
+    bool unpinned = mine && theirs && theirs->pin && !mine->pin;
+    if (!mine || (!unpinned && !(mine->pass & ~(theirs ? theirs->pass : 0))))
+        return 0;
+    return tc_resolve_refuse(r, TOOLCAGE_EDENIED, mine->spec.prefix, r->policy->within,
+                             unpinned ? "write pin = true"
+                                      : "pass less, or let the ceiling's server pass it",
+                             unpinned ? "the ceiling %s pins the tools of %s"
+                                      : "the ceiling %s does not pass all that %s passes",
+                             ceiling->name, mine->spec.prefix);
+}
+
 int tc_resolve_within(struct tc_resolve *r)
 {
     const struct toolcage_policy *ceiling = r->policy->ceiling;
@@ -142,6 +168,8 @@ int tc_resolve_within(struct tc_resolve *r)
     const char *tool = r->request->tool;
     tool = tool && tc_policy_has_tool(ceiling, tool) ? tool : NULL;
     int rc = check_setup(r, tool);
+    if (!rc)
+        rc = check_server(r);
     if (rc)
         return rc;
     return resolve(r, tool, &theirs, &why) ? tell_refused(r, why)

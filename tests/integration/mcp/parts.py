@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import subprocess
+import time
 
 import scene
 from scene import STATELESS, cli
@@ -271,6 +272,100 @@ def requests_in_results_follow(place):
             )
 
 
+def requests_in_errors_follow(place):
+    """The 2025-11-25 way to send the client's user to a page: an error."""
+    page = [{"mode": "url", "elicitationId": "1", "url": "https://example.com/", "message": "sign in"}]
+    for error in (
+        {"code": -32042, "message": "x", "data": {"elicitations": page}},
+        {"code": -3.2042e4, "message": "x"},
+        {"code": -32000, "message": "x", "data": {"elicitations": page}},
+        {"code": -32000, "message": "x", "data": {"inputRequests": {"a": {"method": "roots/list"}}}},
+        {"code": -32000, "message": "x", "data": {"elicitations": page, "Elicitations": []}},
+    ):
+        for passed in ([], ["elicitation", "roots"]):
+            with Wrapped(place, passed) as s:
+                s.start()
+                line = json.dumps({"jsonrpc": "2.0", "id": "say", "error": error})
+                answer = s.ask("tools/call", {"name": "say", "arguments": {"line": line}}, "say")
+                passes = passed and "Elicitations" not in str(error)
+                cli.check(
+                    answer.get("error") == error if passes else "asked the client for" in str(answer),
+                    f"{passed}: the error {json.dumps(error)[:90]}",
+                    answer,
+                )
+    with Wrapped(place) as s:
+        s.start()
+        line = json.dumps({"jsonrpc": "2.0", "id": "say", "error": {"code": -32000, "message": "plain"}})
+        answer = s.ask("tools/call", {"name": "say", "arguments": {"line": line}}, "say")
+        cli.check(answer["error"]["message"] == "plain", "a plain error passes", answer)
+
+
+def requests_in_notifications_follow(place):
+    """A task that needs input is announced with its questions."""
+    asks = {"a": {"method": "sampling/createMessage", "params": {}}}
+    for passed, passes in ((["tasks"], False), (["tasks", "sampling"], True)):
+        with Wrapped(place, passed) as s:
+            s.start()
+            params = {"taskId": "t", "status": "input_required", "inputRequests": asks}
+            s.send(
+                {
+                    "jsonrpc": "2.0",
+                    "id": "say",
+                    "method": "tools/call",
+                    "params": {
+                        "name": "say",
+                        "arguments": {
+                            "line": json.dumps(
+                                {"jsonrpc": "2.0", "method": "notifications/tasks", "params": params}
+                            )
+                        },
+                    },
+                }
+            )
+            first = s.receive()
+            cli.check(
+                (first.get("method") == "notifications/tasks") == passes,
+                f"{passed}: a notification with a question",
+                first,
+            )
+
+
+def flood_of_requests_is_bounded(place):
+    """A server that asks without end and reads nothing: its answers must not pile up."""
+    flood = (
+        "import os, sys\nsys.stdin.buffer.readline()\n"
+        'os.write(1, b\'{"jsonrpc":"2.0","id":"init","result":{"protocolVersion":"2025-11-25",'
+        '"capabilities":{},"serverInfo":{"name":"f","version":"1"}}}\\n\')\n'
+        'while True: os.write(1, b\'{"jsonrpc":"2.0","id":"\' + b\'x\' * 900 + b\'","method":"y"}\\n\')\n'
+    )
+    place.write("home/project/srv/speaker.py", flood)
+    with Wrapped(place) as s:
+        s.start()
+        time.sleep(3)
+        with open(f"/proc/{s.process.pid}/status", encoding="ascii") as file:
+            kib = int(next(line for line in file if line.startswith("VmRSS")).split()[1])
+        s.process.kill()
+        s.process.wait()
+    place.write("home/project/srv/speaker.py", SERVER)
+    cli.check(kib < 65536, "answers to a server that does not read them are bounded", f"{kib} KiB")
+
+
+def ceilings_bound_parts(place):
+    ceiling = place.write("home/ceiling.toml", POLICY.replace("PASS", 'pin = true\npass = ["roots"]'))
+    for text, hint in (
+        ('pin = true\npass = ["roots"]', None),
+        ('pass = ["roots"]', "pins the tools"),
+        ('pin = true\npass = ["roots", "sampling"]', "does not pass all"),
+    ):
+        policy = place.write("home/below.toml", f'within = "{ceiling}"\n' + POLICY.replace("PASS", text))
+        answer = place.run("wrap", "--policy", policy, "--server", "speaker", stdin=b"", timeout=30)
+        cli.check(
+            (hint in answer.err) if hint else "ceiling" not in answer.err,
+            f"below a ceiling: {text!r}",
+            answer,
+        )
+
+
 def tasks_follow(place):
     for passed in ([], ["tasks"]):
         with Wrapped(place, passed) as s:
@@ -323,6 +418,10 @@ with cli.Place() as the_place:
         capabilities_follow,
         ambiguous_capabilities_are_refused,
         requests_in_results_follow,
+        requests_in_errors_follow,
+        requests_in_notifications_follow,
+        ceilings_bound_parts,
+        flood_of_requests_is_bounded,
         tasks_follow,
         policy_names_parts,
     ):

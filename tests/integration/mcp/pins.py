@@ -509,11 +509,71 @@ def unnamed_tools_are_held():
             cli.check(w.names() == ["write"], "with pins, the tools of a pattern are not listed", w.last)
             reached, text = w.outcome("read")
             cli.check(
-                not reached and "only tools that the policy names" in text,
+                not reached and "the policy does not name this one" in text,
                 "with pins, the tools of a pattern are refused",
                 text,
             )
+            errors = w.errors()
+            cli.check(
+                "holds 1 tools that the policy does not name" in errors,
+                "the operator is told of them",
+                errors,
+            )
         cli.check(s.state() == {"write": "approved"}, "a pattern cannot be approved", s.state())
+
+
+def waiting_calls_keep_their_order():
+    with Scene() as s:
+        s.approve()
+        with s.wrap() as w:
+            w.start()
+            for number in range(1, 7):
+                params = {"name": "read", "arguments": {}}
+                w.send({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params})
+            order = [w.receive()["id"] for _ in range(6)]
+            cli.check(order == [1, 2, 3, 4, 5, 6], "calls that waited for the list keep their order", order)
+
+
+def approval_reaches_a_busy_client():
+    """A call that sees the answer first must not keep it from the client."""
+    with Scene() as s, s.wrap() as w:
+        w.start()
+        w.names()
+        s.accept()
+        w.send(
+            {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "read", "arguments": {}}}
+        )
+        came = [w.receive(), w.receive()]
+        cli.check(
+            {message.get("id") or message.get("method") for message in came}
+            == {7, "notifications/tools/list_changed"},
+            "the client is told although a call saw the approval first",
+            came,
+        )
+
+
+def removed_pins_are_noticed():
+    with Scene() as s:
+        s.approve()
+        with s.wrap() as w:
+            w.start()
+            w.names()
+            s.pins("remove", "shifter")
+            message = w.receive()
+            cli.check(
+                message.get("method") == "notifications/tools/list_changed",
+                "the client is told that pins were removed",
+                message,
+            )
+            cli.check(s.state().get("read") == "new", "the tools wait for approval again", s.state())
+
+
+def tier_is_named_before_the_pin():
+    with Scene() as s, s.wrap() as w:
+        w.start()
+        w.names()
+        _, text = w.outcome("ask")
+        cli.check("held" not in text and "approv" in text, "a hidden tool is refused by its tier", text)
 
 
 def refused_calls_are_recorded():
@@ -571,6 +631,10 @@ for part in (
     answer_is_bound_to_shown_definitions,
     identity_and_files,
     unnamed_tools_are_held,
+    waiting_calls_keep_their_order,
+    approval_reaches_a_busy_client,
+    removed_pins_are_noticed,
+    tier_is_named_before_the_pin,
     refused_calls_are_recorded,
     pins_refuses_wrong_arguments,
 ):
