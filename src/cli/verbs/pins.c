@@ -158,6 +158,14 @@ static void done(struct chosen *chosen)
     free(chosen->names);
 }
 
+static bool is_named(const struct chosen *chosen, const char *name)
+{
+    for (size_t i = 0; i < chosen->count; i++)
+        if (strcmp(chosen->names[i], name) == 0)
+            return true;
+    return false;
+}
+
 /* The tools that the arguments name, or else all that are held. 0, or -1 with the failure. */
 static int choose(const struct tc_args *args, struct chosen *ret, struct tc_failure *failure)
 {
@@ -175,7 +183,8 @@ static int choose(const struct tc_args *args, struct chosen *ret, struct tc_fail
             return tc_failure_set(failure, TOOLCAGE_ENOT_FOUND, "toolcage pins list",
                                   "server %s has no tool %.80s that was approved or listed",
                                   ret->pins.server, name);
-        ret->names[ret->count++] = name;
+        if (!is_named(ret, name))
+            ret->names[ret->count++] = name;
     }
     for (size_t i = 0; !named && i < ret->pins.count; i++)
         if (ret->pins.tools[i].offered)

@@ -568,6 +568,20 @@ def removed_pins_are_noticed():
             cli.check(s.state().get("read") == "new", "the tools wait for approval again", s.state())
 
 
+def tool_named_twice_is_accepted_once():
+    with Scene() as s:
+        with s.wrap() as w:
+            w.start()
+            w.names()
+        digest = s.pins("show", "shifter", "read").out.rsplit("digest | ", 1)[-1].strip()
+        answer = s.pins("accept", "shifter", "read", "read", "--digest", digest)
+        cli.check(
+            answer.code == 0 and s.state() == {"read": "approved", "write": "new"},
+            "a tool that is named twice is accepted once",
+            answer,
+        )
+
+
 def tier_is_named_before_the_pin():
     with Scene() as s, s.wrap() as w:
         w.start()
@@ -634,6 +648,7 @@ for part in (
     waiting_calls_keep_their_order,
     approval_reaches_a_busy_client,
     removed_pins_are_noticed,
+    tool_named_twice_is_accepted_once,
     tier_is_named_before_the_pin,
     refused_calls_are_recorded,
     pins_refuses_wrong_arguments,
