@@ -6,12 +6,15 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/xattr.h>
 
 #include "adopt/adopt.h"
 #include "cli/call/replace.h"
 #include "cli/show/io.h"
 
 enum { SWAPS_MAX = 2 };
+
+static const char access_list[] = "system.posix_acl_access";
 
 /* ---- reading ---- */
 
@@ -90,6 +93,9 @@ static int open_text(struct tc_adopt_file *file, struct tc_failure *failure)
                               "cannot read %s: %s", file->path, strerror(errno));
     if (check_file(file, failure))
         return -1;
+    if (fgetxattr(fd, access_list, NULL, 0) >= 0)
+        return refuse(failure, file->path, "has an access control list, which would be lost",
+                      "remove it (setfacl -b), or edit the file by hand");
     file->length = (size_t)file->st.st_size;
     file->text = read_bytes(fd, file->length);
     return file->text ? 0
@@ -149,6 +155,7 @@ static int write_new(const struct tc_adopt_file *file, const char *text, size_t 
     if (fd < 0)
         return -1;
     bool fine = !tc_cli_write(fd, text, length) && !fstat(fd, &st) &&
+                (!fremovexattr(fd, access_list) || errno == ENODATA || errno == EOPNOTSUPP) &&
                 (st.st_gid == file->st.st_gid || !fchown(fd, (uid_t)-1, file->st.st_gid)) &&
                 !fchmod(fd, file->st.st_mode & 0777) && !fsync(fd);
     int saved = errno;

@@ -26,9 +26,43 @@ static char *directory_of_records(void)
     return tc_user_path("XDG_STATE_HOME", ".local/state", "adopt");
 }
 
+/* As root in the home of another user, files and directories would be root's, and the records of
+ * that user would choose what root overwrites. */
+static int check_owner(const char *path, struct tc_failure *failure)
+{
+    _autofree_ char *at = strdup(path);
+    struct stat st;
+    int rc = at ? stat(at, &st) : -1;
+    for (char *slash; rc && at && errno == ENOENT && (slash = strrchr(at, '/')) && slash > at;) {
+        *slash = '\0';
+        rc = stat(at, &st);
+    }
+    if (!rc && st.st_uid == geteuid())
+        return 0;
+    return tc_failure_set(failure, TOOLCAGE_EPATH,
+                          "run toolcage adopt as its owner, or set HOME to your own",
+                          "%s belongs to another user, or cannot be read", at ? at : path);
+}
+
+static int check_owners(struct tc_failure *failure)
+{
+    const char *home = secure_getenv("HOME");
+    _autofree_ char *records = directory_of_records();
+    _autofree_ char *policies = tc_user_path("XDG_CONFIG_HOME", ".config", "servers");
+    if (!records || !policies)
+        return tc_failure_set(failure, TOOLCAGE_EUSAGE, "set HOME to an absolute path",
+                              "there is no home directory for the backups");
+    return (home && check_owner(home, failure)) || check_owner(records, failure) ||
+                   check_owner(policies, failure)
+               ? -1
+               : 0;
+}
+
 int tc_adopt_lock(struct tc_failure *failure)
 {
     _autofree_ char *directory = directory_of_records();
+    if (check_owners(failure))
+        return -1;
     if (!directory || tc_record_directory(directory))
         return fail(failure, "create", directory);
     int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);

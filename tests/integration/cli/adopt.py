@@ -8,6 +8,7 @@ import os
 import pathlib
 import shutil
 import stat
+import struct
 import subprocess
 import threading
 import time
@@ -836,6 +837,46 @@ def real_server():
         check(process.wait(30) == 0, "and it ends with its client", process.stderr.read().decode()[-500:])
 
 
+def access_lists():
+    with Place() as place:
+        path = place.write("home/.cursor/mcp.json", '{"mcpServers": {"a": {"command": "a"}}}\n', 0o600)
+        users = [(0x01, 6, -1), (0x02, 4, 12345), (0x04, 0, -1), (0x10, 4, -1), (0x20, 0, -1)]
+        entries = b"".join(struct.pack("<HHI", tag, bits, who & 0xFFFFFFFF) for tag, bits, who in users)
+        try:
+            os.setxattr(path, "system.posix_acl_access", struct.pack("<I", 2) + entries)
+        except OSError as error:
+            skip("settings with an access control list are left alone", error.strerror)
+            return
+        before = read(path)
+        answer = place.run("adopt", "--yes")
+        check(
+            answer.code == 125 and "access control list" in answer.out and read(path) == before,
+            "settings with an access control list are left alone",
+            answer,
+        )
+
+
+def foreign_home():
+    if os.geteuid() or running_as() != "self":
+        return
+    with Place() as place:
+        place.write("home/.cursor/mcp.json", '{"mcpServers": {"a": {"command": "a"}}}\n')
+        adopt(place, "--yes", name="a home of the same user is changed")
+        os.chown(place.home, 12345, 12345)
+        before = tree(place)
+        for args in (("--yes",), ("--undo", "--yes")):
+            answer = place.run("adopt", *args)
+            check(
+                answer.code == 125 and "belongs to another user" in answer.err and tree(place) == before,
+                f"adopt {args[0]} as root refuses another user's home",
+                answer,
+            )
+        shutil.rmtree(place.home + "/.local")
+        shutil.rmtree(place.home + "/.config")
+        place.run("adopt", "--yes")
+        check(not own_files(place) and not os.path.exists(place.home + "/.local"), "and makes no directory there")
+
+
 require_user()
 for part in (
     every_agent,
@@ -850,6 +891,8 @@ for part in (
     changed_since,
     adopted_twice,
     long_lines,
+    access_lists,
+    foreign_home,
     real_server,
 ):
     part()
