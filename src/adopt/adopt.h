@@ -82,21 +82,26 @@ void tc_adopt_settings_done(struct tc_adopt_settings *settings);
 /* The server with the same keys; NULL: none. */
 const struct tc_adopt_server *tc_adopt_find(const struct tc_adopt_settings *settings,
                                             const struct tc_adopt_server *like);
-/* The policy that a wrapped server names; NULL: none. Borrows. */
-const char *tc_adopt_policy_of(const struct tc_adopt_server *server);
-/* May the agent replace a part of this text: ${NAME}, {env:NAME}? */
+/* How many policies the options of toolcage name, and the last one. Borrows; NULL: none. */
+size_t tc_adopt_policies_of(const struct tc_adopt_server *server, const char **ret);
+/* May this variable stay in the settings, where toolcage itself gets it? */
+bool tc_adopt_is_harmless(const char *name);
+/* May the agent replace a part of this text: ${NAME}, $NAME, {env:NAME}? */
 bool tc_adopt_has_variable(const char *text);
 
 /* ---- the policy of a server ---- */
 
 struct tc_adopt_facts {
-    const char *home;    /* absolute; NULL: unknown */
+    const char *home;       /* absolute, without links; NULL: unknown */
+    const char *agent_home; /* as agents pass it; NULL: its variable is not replaced */
     const char *project; /* the settings are a project's: its absolute path. Only files below it are
                             granted. NULL: the user's own settings */
     const char *origin;  /* the settings file, for a comment in the policy */
     const char *secrets; /* prefix of the paths of secret files */
     /* 'f' for a regular file, 'd' for a directory, 0 for anything else. */
     char (*kind)(void *userdata, const char *path);
+    /* Is any part of the path a link, or unknown? */
+    bool (*linked)(void *userdata, const char *path);
     void *userdata;
 };
 
@@ -128,6 +133,12 @@ bool tc_adopt_expand(const char *text, const struct tc_adopt_facts *facts, char 
 char *tc_adopt_slug(const char *name);
 /* Must the value not be shown, by the variable's name or by its own form? */
 bool tc_adopt_is_secret(const char *name, const char *value);
+/* Is the value only a variable of the agent: ${NAME}, Bearer $NAME? Then it can be shown. */
+bool tc_adopt_is_reference(const char *value);
+/* Does a word in the value look like the name of a secret: ${GITHUB_TOKEN}? */
+bool tc_adopt_names_secret(const char *value);
+/* The first value in the text that a name before it makes a secret: password=…; NULL: none. */
+const char *tc_adopt_named_secret(const char *text);
 
 /* ---- editing ---- */
 

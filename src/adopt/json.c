@@ -182,7 +182,7 @@ static bool is_remote(struct tc_slice object)
 {
     static const char *const types[] = {"http",   "sse", "streamable-http", "streamableHttp",
                                         "remote", "ws",  "websocket"};
-    static const char *const urls[] = {"url", "serverUrl", "httpUrl"};
+    static const char *const urls[] = {"url", "serverUrl", "httpUrl", "tcp"};
     struct tc_slice value;
     for (size_t i = 0; i < TC_COUNT(urls); i++)
         if (tc_scan_member(object, urls[i], &value) && value.at)
@@ -214,6 +214,8 @@ static bool read_server(const struct json *j, const char *where, const struct tc
         tc_adopt_unclear(server, "its command is repeated");
     if (!tc_scan_member(inner, "envFile", &path) || path.at) /* toolcage would get them, too */
         tc_adopt_unclear(server, "its variables are in a file (envFile)");
+    if (!tc_scan_member(inner, "cwd", &path) || (path.at && !tc_scan_is_null(path)))
+        tc_adopt_unclear(server, "it names the directory in which it starts (cwd)");
     if (tc_scan_is_object(command)) { /* Zed's older form: path, args and env in one object */
         inner = command;
         if (!check_keys(j, inner))

@@ -14,7 +14,6 @@
 #include "base/jsontext.h"
 #include "base/path.h"
 #include "base/strv.h"
-#include "policy/names/credentials.h"
 
 #define INSTALLED "/opt/server"
 
@@ -67,30 +66,6 @@ char *tc_adopt_slug(const char *name)
     return tc_buf_steal(&out);
 }
 
-static bool has_login(const char *value)
-{
-    const char *at = strstr(value, "://"), *end = at ? strpbrk(at + 3, "@/?# ") : NULL;
-    return end && *end == '@' && memchr(at + 3, ':', (size_t)(end - at - 3));
-}
-
-bool tc_adopt_is_secret(const char *name, const char *value)
-{
-    char upper[128];
-    size_t length = strlen(name);
-    const char *from = name + (length < sizeof(upper) ? 0 : length - sizeof(upper) + 1);
-    size_t n = 0;
-    for (; from[n]; n++)
-        upper[n] = from[n] == '-' ? '_' : (char)toupper((unsigned char)from[n]);
-    upper[n] = '\0';
-    if (tc_startswith(value, "eyJ") || tc_startswith(value, "-----BEGIN"))
-        return true; /* a JSON Web Token, a key */
-    if (!*value || (tc_adopt_has_variable(value) && !tc_credential_token(value)))
-        return false;
-    return tc_credential_variable(upper) || tc_endswith(upper, "AUTHORIZATION") ||
-           tc_endswith(upper, "PASS") || tc_endswith(upper, "PWD") || tc_credential_token(value) ||
-           has_login(value);
-}
-
 /* ---- variables of the agent ---- */
 
 bool tc_adopt_expand(const char *text, const struct tc_adopt_facts *facts, char **ret)
@@ -98,10 +73,10 @@ bool tc_adopt_expand(const char *text, const struct tc_adopt_facts *facts, char 
     const struct {
         const char *name, *value;
     } known[] = {{"${workspaceFolder}", facts->project},
-                 {"${userHome}", facts->home},
-                 {"${HOME}", facts->home},
-                 {"${env:HOME}", facts->home},
-                 {"{env:HOME}", facts->home}};
+                 {"${userHome}", facts->agent_home},
+                 {"${HOME}", facts->agent_home},
+                 {"${env:HOME}", facts->agent_home},
+                 {"{env:HOME}", facts->agent_home}};
     _autobuf_ struct tc_buf out = TC_BUF_INIT;
     *ret = NULL;
     while (*text) {
@@ -157,23 +132,50 @@ static char *resolve(struct deriving *d, const char *path)
     return all;
 }
 
-/* A repository chooses the settings of a project, so they may only name the project's files. */
-static bool is_allowed(struct deriving *d, const char *path)
+/* A repository chooses the settings of a project, so they may only name the project's files, and it
+ * can replace any of them by a link. */
+static const char *why_not(const struct deriving *d, const char *path)
 {
-    if (!d->facts->project || tc_path_within(d->facts->project, path))
-        return true;
-    put_line(&d->left, "", path, " is outside the project: not granted");
-    return false;
+    const struct tc_adopt_facts *facts = d->facts;
+    if (!facts->project)
+        return NULL;
+    if (facts->home && tc_path_within(facts->project, facts->home))
+        return " is not granted: the settings are in your home directory or above it";
+    if (!tc_path_within(facts->project, path))
+        return " is outside the project: not granted";
+    if (facts->linked(facts->userdata, path))
+        return " has a link in it: not granted";
+    return NULL;
 }
 
 static void grant(struct deriving *d, const char *path, bool writable)
 {
-    if (is_system(path) || !is_allowed(d, path) || tc_strv_has(&d->writable, path) ||
-        (!writable && tc_strv_has(&d->readable, path)))
+    if (is_system(path))
+        return;
+    const char *why = why_not(d, path), *project = d->facts->project;
+    if (why) {
+        put_line(&d->left, "", path, why);
+        return;
+    }
+    if (project && !tc_streq(path, project)) {
+        if (writable)
+            put_line(&d->left, "write ", path,
+                     " is not granted, only read: the project could replace it by a link");
+        path = project;
+        writable = false;
+    }
+    if (tc_strv_has(&d->writable, path) || (!writable && tc_strv_has(&d->readable, path)))
         return;
     add(d, writable ? &d->writable : &d->readable, path);
     put_line(&d->grants, writable ? "write " : "read ", path,
              tc_path_within("/workspace", path) ? " (/workspace: where the agent starts it)" : "");
+}
+
+static bool holds_home(const struct deriving *d, const char *directory)
+{
+    const struct tc_adopt_facts *facts = d->facts;
+    return (facts->home && tc_path_within(directory, facts->home)) ||
+           (facts->agent_home && tc_path_within(directory, facts->agent_home));
 }
 
 /* The directory that a program's file needs: its node_modules, virtual environment, package or
@@ -187,7 +189,7 @@ static char *root_of(struct deriving *d, const char *path)
         return strndup(path, (size_t)(modules - path) + strlen("/node_modules"));
     _autofree_ char *first = tc_path_parent(path);
     for (_autofree_ char *at = first ? strdup(first) : NULL; at && tc_path_depth(at) > 1;) {
-        if (d->facts->home && tc_path_within(at, d->facts->home))
+        if (holds_home(d, at))
             break;
         for (size_t i = 0; i < TC_COUNT(marks); i++) {
             _autofree_ char *mark = tc_path_join(at, marks[i]);
@@ -198,8 +200,7 @@ static char *root_of(struct deriving *d, const char *path)
         free(at);
         at = up;
     }
-    bool wide = !first || tc_path_depth(first) < 2 ||
-                (d->facts->home && tc_path_within(first, d->facts->home));
+    bool wide = !first || tc_path_depth(first) < 2 || holds_home(d, first);
     return wide ? NULL : TAKE(first);
 }
 
@@ -212,11 +213,8 @@ static void grant_program(struct deriving *d, const char *word)
         grant(d, "/workspace", false);
         return;
     }
-    _autofree_ char *root = root_of(d, path);
-    if (root && d->facts->project && tc_path_within(root, d->facts->project))
-        grant(d, d->facts->project, false);
-    else
-        grant(d, root ? root : path, false);
+    _autofree_ char *root = d->facts->project ? NULL : root_of(d, path);
+    grant(d, root ? root : path, false);
 }
 
 /* The file that an interpreter runs; NULL: none. */
@@ -335,17 +333,40 @@ static void derive_launcher(struct deriving *d)
     }
 }
 
+static bool is_any(const char *const *names, const char *word, size_t length)
+{
+    for (; *names; names++)
+        if (strlen(*names) == length && !strncmp(*names, word, length))
+            return true;
+    return false;
+}
+
+/* Do the arguments name any of these programs? */
+static bool names_any(const struct tc_strv *argv, const char *const *names)
+{
+    static const char ends[] = " \t\n/;&|()'\"";
+    for (size_t i = 1; i < argv->count; i++)
+        for (const char *at = argv->items[i]; *(at += strspn(at, ends)); at += strcspn(at, ends))
+            if (is_any(names, at, strcspn(at, ends)))
+                return true;
+    return false;
+}
+
 /* Programs that no cage can start, or whose work is done by another process. */
 static const char *refusal(const struct tc_strv *argv)
 {
-    static const char *const engines[] = {"docker", "podman", "nerdctl", "docker-compose"};
-    static const char *const others[] = {"sudo", "doas", "su", "pkexec", "systemd-run"};
+    static const char *const engines[] = {"docker", "podman", "nerdctl", "docker-compose", NULL};
+    static const char *const others[] = {"sudo", "doas", "su", "pkexec", "systemd-run", NULL};
+    static const char *const starters[] = {"sh",   "bash",  "dash",   "zsh",  "env",
+                                           "nice", "nohup", "setsid", "exec", "timeout"};
     const char *base = tc_path_base(argv->items[0]);
     base = *base ? base : argv->items[0];
-    if (TC_AMONG(engines, base))
+    if (is_any(engines, base, strlen(base)))
         return "it starts a container, and no cage can use a container engine";
-    if (TC_AMONG(others, base))
+    if (is_any(others, base, strlen(base)))
         return "it changes to another user, which no cage can";
+    if (TC_AMONG(starters, base) && (names_any(argv, engines) || names_any(argv, others)))
+        return "it may start a container or change to another user, which no cage can";
     for (size_t i = 0; i < argv->count; i++) {
         size_t length = tc_adopt_package(argv->items[i]);
         if (length == strlen("mcp-remote") && !strncmp(argv->items[i], "mcp-remote", length))
@@ -359,7 +380,10 @@ static const char *refusal(const struct tc_strv *argv)
 static void grant_argument(struct deriving *d, const struct tc_adopt_known *row, const char *word)
 {
     _autofree_ char *path = resolve(d, word);
-    if (path)
+    if (word[0] != '/' && d->cwd && tc_streq(d->cwd, INSTALLED))
+        put_line(&d->left, "", word,
+                 " is not granted: the server starts in " INSTALLED ", so name an absolute path");
+    else if (path)
         grant(d, path, row->writable);
 }
 
@@ -370,14 +394,18 @@ static bool is_sure(const struct deriving *d, const struct tc_adopt_known *row, 
     const char *word = d->argv.items[at], *first = d->argv.items[0];
     if (!d->facts->project)
         return true;
-    if (!at) /* installed by the user */
+    for (size_t i = 0; i < d->server->variable_count; i++)
+        if (!tc_streq(d->server->variables[i].name, row->variable))
+            return false; /* as NODE_OPTIONS */
+    if (!at)              /* installed by the user */
         return !strchr(word, '/');
     for (size_t i = 1; i < at; i++)
         if (!TC_AMONG(flags, d->argv.items[i]))
             return false;
     size_t length = tc_adopt_package(word);
+    const char *version = word + length + (word[length] == '@');
     return (tc_streq(first, "npx") || tc_streq(first, "uvx")) && strlen(row->package) == length &&
-           !strncmp(word, row->package, length);
+           !strncmp(word, row->package, length) && is_package(word) && !strpbrk(version, "@/");
 }
 
 static const struct tc_adopt_known *derive_known(struct deriving *d)
@@ -399,6 +427,17 @@ static const struct tc_adopt_known *derive_known(struct deriving *d)
 
 /* ---- variables ---- */
 
+/* NAME, or NAME (= ${OTHER}) */
+static void put_variable(struct tc_buf *out, const struct tc_adopt_variable *v)
+{
+    tc_buf_add_display(out, v->name);
+    if (!tc_adopt_has_variable(v->value))
+        return;
+    tc_buf_adds(out, " (= ");
+    tc_buf_add_display(out, tc_adopt_is_reference(v->value) ? v->value : "\xe2\x80\xa6");
+    tc_buf_addc(out, ')');
+}
+
 static void store_secret(struct deriving *d, size_t i, const struct tc_adopt_known *row)
 {
     const struct tc_adopt_variable *v = &d->server->variables[i];
@@ -413,6 +452,9 @@ static void store_secret(struct deriving *d, size_t i, const struct tc_adopt_kno
         d->memory = true;
         return;
     }
+    for (size_t k = 0; stored && k < d->plan->secret_count; k++)
+        if (tc_streq(d->plan->secrets[k].file, file))
+            d->plan->why = "the names of two of its secrets differ only in special characters";
     if (stored) {
         struct tc_adopt_secret *secret = TC_PUSH(d->plan->secrets, d->plan->secret_count);
         if (secret)
@@ -430,7 +472,7 @@ static void store_secret(struct deriving *d, size_t i, const struct tc_adopt_kno
     tc_buf_adds(&d->secrets, " }\n");
     if (known) {
         tc_buf_adds(&d->grants, "use the secret ");
-        tc_buf_add_display(&d->grants, v->name);
+        put_variable(&d->grants, v);
         put_line(&d->grants, " in requests to ", row->host, ", without seeing it");
     } else {
         put_line(
@@ -446,33 +488,30 @@ static bool is_dropped(const char *name)
     return TC_AMONG(names, name) || tc_startswith(name, "TOOLCAGE_");
 }
 
-/* May this variable stay in the settings, where toolcage itself gets it? */
-static bool is_harmless(const char *name)
-{
-    static const char *const names[] = {"PATH", "HOME", "TMPDIR", "IFS", "ENV", "BASH_ENV"};
-    static const char *const starts[] = {"LD_",     "TOOLCAGE_", "XDG_", "GCONV_",
-                                         "MALLOC_", "GLIBC_",    "LOC"};
-    for (size_t i = 0; i < TC_COUNT(starts); i++)
-        if (tc_startswith(name, starts[i]))
-            return false;
-    return !TC_AMONG(names, name);
-}
-
 static void derive_variable(struct deriving *d, size_t i, const struct tc_adopt_known *row)
 {
     const struct tc_adopt_variable *v = &d->server->variables[i];
     bool known = row && row->variable && tc_streq(row->variable, v->name);
     bool variable = tc_adopt_has_variable(v->value);
-    if (variable && !is_harmless(v->name)) {
+    if (variable && !tc_adopt_is_harmless(v->name)) {
         d->plan->why = "its env sets a variable that would affect toolcage itself";
     } else if (is_dropped(v->name)) {
         d->plan->moved[i] = true;
         put_line(&d->left, "the variable ", v->name, " is not taken over: cages have their own");
+    } else if (variable && !known && d->facts->project) {
+        d->plan->moved[i] = true;
+        tc_buf_adds(&d->left, "the variable ");
+        put_variable(&d->left, v);
+        put_line(&d->left, " is not passed: a project may not choose your variables", NULL, "");
     } else if (known || tc_adopt_is_secret(v->name, v->value) ||
-               (variable && tc_adopt_is_secret(v->name, "x"))) {
+               (variable &&
+                (tc_adopt_is_secret(v->name, "x") || tc_adopt_names_secret(v->value)))) {
         store_secret(d, i, row);
     } else if (variable) {
         add(d, &d->pass, v->name);
+        tc_buf_adds(&d->grants, "see the variable ");
+        put_variable(&d->grants, v);
+        put_line(&d->grants, "", NULL, "");
     } else {
         d->plan->moved[i] = true;
         tc_buf_adds(&d->set, d->set.len ? ", " : "");
@@ -563,8 +602,23 @@ static char *write_policy(struct deriving *d, const char *name)
     return tc_buf_steal(&out);
 }
 
+/* An absolute path in the arguments that is a file or directory, but was not granted. */
+static void put_ungranted(struct deriving *d)
+{
+    for (size_t i = 1; i < d->argv.count; i++) {
+        const char *word = d->argv.items[i], *value = strchr(word, '=');
+        word = word[0] == '-' && value ? value + 1 : word;
+        _autofree_ char *path = word[0] == '/' ? tc_path_absolute("/", word) : NULL;
+        if (path && !is_system(path) && !tc_path_within_any(&d->readable, path) &&
+            !tc_path_within_any(&d->writable, path) && !(d->facts->project && why_not(d, path)) &&
+            d->facts->kind(d->facts->userdata, path))
+            put_line(&d->left, "", path, " is in its arguments: not granted");
+    }
+}
+
 static void finish_grants(struct deriving *d)
 {
+    put_ungranted(d);
     if (!d->readable.count && !d->writable.count)
         put_line(&d->grants, "access none of your files", NULL, "");
     for (size_t i = 0; i < d->network.count; i++)

@@ -2,6 +2,7 @@
  * Copyright The toolcage authors */
 #include "adopt/settings.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -111,6 +112,10 @@ void tc_adopt_classify(struct tc_adopt_server *server, bool remote)
             tc_adopt_unclear(server, "it has neither a command nor a URL");
         return;
     }
+    if (remote) { /* agents differ in which they use */
+        tc_adopt_unclear(server, "it has both a command and a URL");
+        return;
+    }
     if (argv->count < 2 || !tc_streq(tc_path_base(argv->items[0]), "toolcage"))
         return;
     if (tc_streq(argv->items[1], "wrap"))
@@ -186,22 +191,39 @@ const struct tc_adopt_server *tc_adopt_find(const struct tc_adopt_settings *sett
     return NULL;
 }
 
-const char *tc_adopt_policy_of(const struct tc_adopt_server *server)
+size_t tc_adopt_policies_of(const struct tc_adopt_server *server, const char **ret)
 {
     const struct tc_adopt_words *argv = &server->argv;
-    for (size_t i = 2; server->kind == TC_ADOPT_WRAPPED && i < argv->count; i++) {
-        if (tc_streq(argv->items[i], "--"))
-            break;
-        if (tc_streq(argv->items[i], "--policy") && i + 1 < argv->count)
-            return argv->items[i + 1];
-        if (tc_startswith(argv->items[i], "--policy="))
-            return argv->items[i] + strlen("--policy=");
+    size_t count = 0;
+    *ret = NULL;
+    for (size_t i = 2; i < argv->count && !tc_streq(argv->items[i], "--"); i++) {
+        if (!tc_startswith(argv->items[i], "--policy"))
+            continue;
+        count++;
+        if (argv->items[i][strlen("--policy")] == '=')
+            *ret = argv->items[i] + strlen("--policy=");
+        else if (i + 1 < argv->count)
+            *ret = argv->items[++i];
     }
-    return NULL;
+    return count;
+}
+
+bool tc_adopt_is_harmless(const char *name)
+{
+    static const char *const names[] = {"PATH", "HOME",     "TMPDIR",     "IFS",
+                                        "ENV",  "BASH_ENV", "HOSTALIASES"};
+    static const char *const starts[] = {"LD_",    "TOOLCAGE_", "XDG_", "GCONV_",   "MALLOC_",
+                                         "GLIBC_", "LOC",       "RES_", "OPENSSL_", "SSL_"};
+    for (size_t i = 0; i < TC_COUNT(starts); i++)
+        if (tc_startswith(name, starts[i]))
+            return false;
+    return !TC_AMONG(names, name);
 }
 
 bool tc_adopt_has_variable(const char *text)
 {
-    return strstr(text, "${") || strstr(text, "{env:") || strstr(text, "{file:") ||
-           strstr(text, "$(");
+    for (const char *at = strchr(text, '$'); at; at = strchr(at + 1, '$'))
+        if (at[1] == '{' || at[1] == '(' || at[1] == '_' || isalpha((unsigned char)at[1]))
+            return true;
+    return strstr(text, "{env:") || strstr(text, "{file:");
 }

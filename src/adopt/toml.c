@@ -133,6 +133,10 @@ static bool read_server(const struct toml *t, const struct tc_node *table)
         tc_adopt_add(t->r, "mcp_servers", table->key, at == SIZE_MAX ? 0 : at);
     if (!server)
         return false;
+    if (tc_node_get(table, "cwd"))
+        tc_adopt_unclear(server, "it names the directory in which it starts (cwd)");
+    if (tc_node_get(table, "env_vars"))
+        tc_adopt_unclear(server, "it gets variables of the agent (env_vars)");
     server->inside = opens_with(t, table, '{', &open);
     if (!read_command(t, server, command) || !read_args(t, server, tc_node_get(table, "args")) ||
         !read_env(t, server, tc_node_get(table, "env")))

@@ -22,11 +22,18 @@ static char kind_of(void *userdata, const char *path)
     return tc_endswith(path, "/package.json") ? 'f' : 0;
 }
 
+static bool linked(void *userdata, const char *path)
+{
+    (void)userdata;
+    return tc_endswith(path, "/link");
+}
+
 static const struct tc_adopt_facts facts = {.home = "/home/me",
                                             .project = "/home/me/project",
                                             .origin = "/home/me/project/.mcp.json",
                                             .secrets = "/home/me/secrets/x.",
-                                            .kind = kind_of};
+                                            .kind = kind_of,
+                                            .linked = linked};
 
 static char program[] = "/usr/bin/toolcage", verb[] = "wrap", option[] = "--policy",
             policy_file[] = "/p.toml", named[] = "--server", name[] = "x", end[] = "--";

@@ -54,6 +54,25 @@ static char kind_of(void *userdata, const char *path)
     return S_ISREG(st.st_mode) ? 'f' : S_ISDIR(st.st_mode) ? 'd' : 0;
 }
 
+static bool is_linked(void *userdata, const char *path)
+{
+    _autofree_ char *part = strdup(path);
+    struct stat st;
+    (void)userdata;
+    for (char *slash = part; slash;) {
+        slash = strchr(slash + 1, '/');
+        if (slash)
+            *slash = '\0';
+        if (lstat(part, &st))
+            return errno != ENOENT;
+        if (S_ISLNK(st.st_mode))
+            return true;
+        if (slash)
+            *slash = '/';
+    }
+    return !part;
+}
+
 static bool is_used(const struct tc_adopt_run *run, const char *path)
 {
     struct stat st;
@@ -68,7 +87,7 @@ static char *new_name(struct tc_adopt_run *run, const struct tc_adopt_target *ta
                       const char *slug)
 {
     enum { TRIES = 1000 };
-    const char *base = target->project && run->project ? strrchr(run->project, '/') + 1 : "";
+    const char *base = target->project ? strrchr(target->project, '/') + 1 : "";
     _autofree_ char *agent = tc_adopt_slug(target->agent);
     _autofree_ char *project = tc_adopt_slug(base);
     for (char *c = agent; c && *c; c++)
@@ -176,7 +195,7 @@ static int edit(struct tc_adopt_run *run, struct tc_adopt_target *target, struct
     if (fine)
         job->diff =
             tc_adopt_show(target->file.path, target->text, target->length, text, length, &edits);
-    bool memory = !text || (fine && !job->diff);
+    bool memory = !words.count || edits.failed || (fine && !job->diff);
     tc_adopt_edits_done(&edits);
     free(words.items);
     if (!fine || memory) {
@@ -207,10 +226,12 @@ static int adopt(struct tc_adopt_run *run, struct tc_adopt_target *target, struc
     if (!prefix)
         return no_memory(failure);
     struct tc_adopt_facts facts = {.home = run->home,
-                                   .project = target->project ? run->project : NULL,
+                                   .agent_home = run->home ? secure_getenv("HOME") : NULL,
+                                   .project = target->project,
                                    .origin = target->file.path,
                                    .secrets = prefix,
-                                   .kind = kind_of};
+                                   .kind = kind_of,
+                                   .linked = is_linked};
     if (tc_adopt_plan(server, job->policy_name, &facts, &job->plan))
         return no_memory(failure);
     job->state = job->plan.why ? tc_cli_format("left alone: %s", job->plan.why)
@@ -223,23 +244,51 @@ static int adopt(struct tc_adopt_run *run, struct tc_adopt_target *target, struc
                                      : no_memory(failure);
 }
 
-/* A project could name a policy of its own, or another program of this name. */
-static char *wrapped_state(const struct tc_adopt_run *run, const struct tc_adopt_target *target,
-                           const struct tc_adopt_server *server)
+static bool is_own_policy(const struct tc_adopt_run *run, const char *policy)
 {
-    const char *policy = tc_adopt_policy_of(server), *program = server->argv.items[0];
+    size_t length = strlen(run->policies);
+    return policy && !strncmp(policy, run->policies, length) && policy[length] == '/' &&
+           !strchr(policy + length + 1, '/');
+}
+
+/* Exactly as adopt writes it? */
+static bool is_ours(const struct tc_adopt_run *run, const struct tc_adopt_server *server)
+{
+    char *const *argv = server->argv.items;
+    return server->kind == TC_ADOPT_WRAPPED && server->argv.count > 7 &&
+           !strcmp(argv[0], run->program) && !strcmp(argv[2], "--policy") &&
+           is_own_policy(run, argv[3]) && !strcmp(argv[4], "--server") && !strcmp(argv[6], "--");
+}
+
+/* A server that names toolcage itself. A project could name a policy of its own, or another program
+ * of this name. */
+static char *own_state(const struct tc_adopt_run *run, const struct tc_adopt_target *target,
+                       const struct tc_adopt_server *server)
+{
+    const char *policy, *program = server->argv.items[0];
+    size_t policies = tc_adopt_policies_of(server, &policy);
+    const char *what = server->kind == TC_ADOPT_WRAPPED ? "wrapped" : "toolcage's own server";
     _autofree_ char *line =
         policy ? tc_clean(TC_CLEAN_LINE, policy, strlen(policy), NULL) : strdup("the one it finds");
-    size_t ours = strlen(run->policies);
-    bool own = policy && !strncmp(policy, run->policies, ours) && policy[ours] == '/' &&
-               !strstr(policy, "/../");
-    bool known = !strcmp(program, "toolcage") || !strcmp(program, run->program);
-    if (!known)
+    if (!line)
+        return NULL;
+    if (strcmp(program, "toolcage") != 0 && strcmp(program, run->program) != 0)
         return tc_cli_format("NOT CAGED by this toolcage: it starts another program of that name");
-    if (target->project && !own)
-        return tc_cli_format("wrapped, but the project chose the policy (%s): read it",
-                             line ? line : "?");
-    return tc_cli_format("already wrapped, with %s", line ? line : "?");
+    for (size_t i = 0; i < server->variable_count; i++)
+        if (!tc_adopt_is_harmless(server->variables[i].name))
+            return tc_cli_format(
+                "NOT CAGED for sure: its env changes how toolcage starts; read it");
+    if (target->project && !is_ours(run, server))
+        return tc_cli_format("%s, but the project chose the policy (%s) or the program: read it",
+                             what, line);
+    if (policy && policy[0] != '/')
+        return tc_cli_format("%s, but with a policy that depends on where it starts (%s): read it",
+                             what, line);
+    if (policies > 1)
+        return tc_cli_format("%s, but with several policies, the last is %s: read it", what, line);
+    if (server->kind == TC_ADOPT_WRAPPED)
+        return tc_cli_format("already wrapped, with %s", line);
+    return tc_cli_format("toolcage's own server: its tools are caged, with %s", line);
 }
 
 static int do_server(struct tc_adopt_run *run, struct tc_adopt_target *target,
@@ -250,14 +299,12 @@ static int do_server(struct tc_adopt_run *run, struct tc_adopt_target *target,
     case TC_ADOPT_REMOTE:
         job->state = tc_cli_format("not covered: remote");
         break;
-    case TC_ADOPT_CAGED:
-        job->state = tc_cli_format("toolcage's own server: its tools are caged");
-        break;
     case TC_ADOPT_UNCLEAR:
         job->state = tc_cli_format("left alone: %s", server->why);
         break;
     case TC_ADOPT_WRAPPED:
-        job->state = wrapped_state(run, target, server);
+    case TC_ADOPT_CAGED:
+        job->state = own_state(run, target, server);
         break;
     case TC_ADOPT_STDIO:
         return adopt(run, target, job, settings, server, failure);
@@ -331,41 +378,64 @@ static bool is_open_already(const struct tc_adopt_run *run, const struct tc_adop
     return false;
 }
 
-enum origin { OF_USER, OF_PROJECT, NAMED_BY_USER };
+/* Large settings of a project would cost minutes. */
+static int check_size(const struct tc_adopt_target *target, struct tc_failure *failure)
+{
+    enum { PROJECT_MAX = 1 << 20 };
+    if (!target->project || target->file.length <= PROJECT_MAX)
+        return 0;
+    return tc_failure_set(failure, TOOLCAGE_EPATH, "edit it by hand",
+                          "%s is larger than 1 MiB, and a project chose it", target->file.path);
+}
 
+static int do_servers(struct tc_adopt_run *run, struct tc_adopt_target *target,
+                      struct tc_failure *failure)
+{
+    bool end = false;
+    target->text = malloc(target->file.length + 1);
+    if (!target->text)
+        return no_memory(failure);
+    memcpy(target->text, target->file.text, target->file.length + 1);
+    target->length = target->file.length;
+    for (size_t n = 0; !target->failed && !end; n++)
+        target->failed = do_next(run, target, n, &end, &target->failure) != 0;
+    return 0;
+}
+
+enum origin { OF_PLACE, OF_PROJECT, NAMED_BY_USER };
+
+/* Only the places in the home directory are the user's own: variables and --file can name a
+ * repository's. */
 static int do_file(struct tc_adopt_run *run, const char *agent, const char *path,
                    enum origin origin, struct tc_failure *failure)
 {
-    bool project = origin == OF_PROJECT;
-    struct tc_adopt_target target = {.agent = agent, .project = project};
-    bool end = false;
-    target.failed = tc_adopt_open(path, !project, &target.file, &target.failure) != 0;
+    struct tc_adopt_target target = {.agent = agent};
+    bool own = run->home && tc_adopt_place_is_own(run->home, path);
+    target.failed =
+        tc_adopt_open(path, own || origin == NAMED_BY_USER, &target.file, &target.failure) != 0;
     if (!target.failed && (!target.file.text || is_open_already(run, &target.file))) {
         tc_adopt_close(&target.file);
         return 0;
     }
+    target.project = own ? NULL : tc_adopt_place_project(path);
+    target.failed = target.failed || check_size(&target, &target.failure);
     /* what a tool wrote is not what the user wants to start */
-    if (!target.failed && origin == OF_USER)
+    if (!target.failed && origin == OF_PLACE)
         target.failed =
             tc_secret_check(target.file.path, (struct tc_writers){0}, &target.failure) != 0;
     struct tc_adopt_target *targets =
         reallocarray(run->targets, run->target_count + 1, sizeof(*targets));
-    if (!targets) {
+    if (!targets || (!own && !target.project)) {
+        run->targets = targets ? targets : run->targets;
         tc_adopt_close(&target.file);
+        free(target.project);
         return no_memory(failure);
     }
     run->targets = targets;
     targets[run->target_count] = target;
     struct tc_adopt_target *now = &targets[run->target_count++];
-    if (!now->failed) {
-        now->text = malloc(now->file.length + 1);
-        if (!now->text)
-            return no_memory(failure);
-        memcpy(now->text, now->file.text, now->file.length + 1);
-        now->length = now->file.length;
-        for (size_t n = 0; !now->failed && !end; n++)
-            now->failed = do_next(run, now, n, &end, &now->failure) != 0;
-    }
+    if (!now->failed && do_servers(run, now, failure))
+        return -1;
     run->failed += now->failed;
     run->adopted += now->failed ? 0 : now->adopted;
     return 0;
@@ -377,33 +447,22 @@ static int prepare(struct tc_adopt_run *run, struct tc_failure *failure)
 {
     const char *home = secure_getenv("HOME");
     run->home = home && home[0] == '/' ? realpath(home, NULL) : NULL;
-    run->project = realpath(".", NULL);
+    run->here = realpath(".", NULL);
     run->program = realpath("/proc/self/exe", NULL);
     run->policies = tc_user_path("XDG_CONFIG_HOME", ".config", "servers");
     run->secrets = tc_user_path("XDG_CONFIG_HOME", ".config", "secrets");
     if (!run->policies || !run->secrets)
         return tc_failure_set(failure, TOOLCAGE_EUSAGE, "set HOME to an absolute path",
                               "there is no home directory for the policies");
-    if (!run->program || !run->project)
+    if (!run->program || !run->here)
         return tc_failure_set(
             failure, TOOLCAGE_ESYSTEM, "change to a directory that exists", "cannot find %s: %s",
             run->program ? "the working directory" : "toolcage's own program", strerror(errno));
+    if (strcmp(strrchr(run->program, '/'), "/toolcage") !=
+        0) /* else a server would be wrapped twice */
+        return tc_failure_set(failure, TOOLCAGE_EUSAGE, "start it by a file named toolcage",
+                              "settings cannot name this program: %s", run->program);
     return 0;
-}
-
-static bool is_below(const char *directory, const char *path)
-{
-    size_t length = strlen(directory);
-    return !strncmp(directory, path, length) && path[length] == '/';
-}
-
-/* A file below the working directory is the project's, unless that is the home directory or above
- * it. */
-static bool is_project(const struct tc_adopt_run *run, const char *path)
-{
-    bool home =
-        run->home && (!strcmp(run->project, run->home) || is_below(run->project, run->home));
-    return !home && strcmp(run->project, "/") != 0 && is_below(run->project, path);
 }
 
 static int do_named(struct tc_adopt_run *run, const char *path, struct tc_failure *failure)
@@ -412,15 +471,43 @@ static int do_named(struct tc_adopt_run *run, const char *path, struct tc_failur
     if (!real)
         return tc_failure_set(failure, TOOLCAGE_ENOT_FOUND, "name a settings file that exists",
                               "cannot open %s: %s", path, strerror(errno));
-    enum origin origin = is_project(run, real) ? OF_PROJECT : NAMED_BY_USER;
+    _autofree_ char *project = tc_adopt_place_project(real);
     for (size_t i = 0; tc_adopt_place_at(i); i++) {
         const struct tc_adopt_place *place = tc_adopt_place_at(i);
-        _autofree_ char *known = tc_adopt_place_path(place, run->project);
+        _autofree_ char *known = tc_adopt_place_path(place, project);
         _autofree_ char *its = known ? realpath(known, NULL) : NULL;
         if (its && !strcmp(its, real))
-            return do_file(run, place->agent, real, origin, failure);
+            return do_file(run, place->agent, real, NAMED_BY_USER, failure);
     }
-    return do_file(run, "agent", real, origin, failure);
+    return do_file(run, "agent", real, NAMED_BY_USER, failure);
+}
+
+static int do_places(struct tc_adopt_run *run, const char *project, struct tc_failure *failure)
+{
+    for (size_t i = 0; tc_adopt_place_at(i); i++) {
+        const struct tc_adopt_place *place = tc_adopt_place_at(i);
+        if ((place->base == TC_BASE_PROJECT) != (project != NULL))
+            continue;
+        _autofree_ char *path = tc_adopt_place_path(place, project);
+        if (path && do_file(run, place->agent, path, project ? OF_PROJECT : OF_PLACE, failure))
+            return -1;
+    }
+    return 0;
+}
+
+/* The root of the repository of a directory; owned. NULL: none below the home directory. */
+static char *repository_of(const struct tc_adopt_run *run, const char *directory)
+{
+    char *at = strdup(directory);
+    while (at && *at && (!run->home || strcmp(at, run->home) != 0)) {
+        _autofree_ char *mark = tc_cli_format("%s/.git", at);
+        struct stat st;
+        if (mark && !lstat(mark, &st))
+            return at;
+        *strrchr(at, '/') = '\0';
+    }
+    free(at);
+    return NULL;
 }
 
 int tc_adopt_collect(struct tc_adopt_run *run, const char *file, struct tc_failure *failure)
@@ -429,14 +516,17 @@ int tc_adopt_collect(struct tc_adopt_run *run, const char *file, struct tc_failu
         return -1;
     if (file)
         return do_named(run, file, failure);
-    for (size_t i = 0; tc_adopt_place_at(i); i++) {
-        const struct tc_adopt_place *place = tc_adopt_place_at(i);
-        _autofree_ char *path = tc_adopt_place_path(place, run->project);
-        bool project = place->base == TC_BASE_PROJECT && path && is_project(run, path);
-        if (path && do_file(run, place->agent, path, project ? OF_PROJECT : OF_USER, failure))
+    if (do_places(run, NULL, failure))
+        return -1;
+    /* agents look in the directories above, too */
+    _autofree_ char *top = repository_of(run, run->here), *at = strdup(run->here);
+    for (bool end = !at || !strcmp(at, "/"); !end;) {
+        if (do_places(run, at, failure))
             return -1;
+        end = !top || !strcmp(at, top);
+        *strrchr(at, '/') = '\0';
     }
-    return 0;
+    return at ? 0 : no_memory(failure);
 }
 
 static void free_job(struct tc_adopt_job *job)
@@ -461,13 +551,14 @@ void tc_adopt_run_done(struct tc_adopt_run *run)
         for (size_t k = 0; k < target->job_count; k++)
             free_job(&target->jobs[k]);
         free(target->jobs);
+        free(target->project);
         free(target->text);
         tc_adopt_close(&target->file);
         tc_failure_done(&target->failure);
     }
     for (size_t i = 0; i < run->name_count; i++)
         free(run->names[i]);
-    char *const texts[] = {run->program, run->home, run->project, run->policies, run->secrets};
+    char *const texts[] = {run->program, run->home, run->here, run->policies, run->secrets};
     for (size_t i = 0; i < TC_COUNT(texts); i++)
         free(texts[i]);
     free(run->targets);

@@ -24,7 +24,7 @@ struct tc_adopt_job {
 /* One settings file. */
 struct tc_adopt_target {
     const char *agent;
-    bool project;
+    char *project; /* absolute; NULL: the user's own settings */
     struct tc_adopt_file file;
     char *text; /* after the edits */
     size_t length;
@@ -35,8 +35,8 @@ struct tc_adopt_target {
 };
 
 struct tc_adopt_run {
-    char *program; /* the path of toolcage for the settings */
-    char *home, *project, *policies, *secrets;
+    char *program;                          /* the path of toolcage for the settings */
+    char *home, *here, *policies, *secrets; /* `here`: the working directory */
     struct tc_adopt_target *targets;
     size_t target_count, adopted, failed;
     char **names; /* policies of this run */

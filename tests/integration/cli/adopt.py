@@ -520,7 +520,7 @@ def files():
         adopt(place, "--yes", "--file", path, name="until the user names them")
         adopt(place, "--undo", "--yes", name="and undone")
         named = place.write("home/anywhere.json", text)
-        adopt(place, "--yes", "--file", named, name="--file edits any file", texts=["agent-a.toml"])
+        adopt(place, "--yes", "--file", named, name="--file edits any file", texts=["agent-home-a.toml"])
         check("wrap" in read(named), "and only this one", read(named))
         adopt(
             place, "--file", place.home + "/none", code=125, name="a missing --file is an error", stream="err"
@@ -874,7 +874,233 @@ def foreign_home():
         shutil.rmtree(place.home + "/.local")
         shutil.rmtree(place.home + "/.config")
         place.run("adopt", "--yes")
-        check(not own_files(place) and not os.path.exists(place.home + "/.local"), "and makes no directory there")
+        check(
+            not own_files(place) and not os.path.exists(place.home + "/.local"),
+            "and makes no directory there",
+        )
+
+
+def json_servers(**servers):
+    return json.dumps({"mcpServers": servers})
+
+
+def states(answer):
+    return dict(
+        line.split(None, 1)
+        for line in answer.out.splitlines()
+        if line.startswith("  ") and " " in line.strip()
+    )
+
+
+def named_caged():
+    """Servers that look like toolcage are only called caged or wrapped if they are."""
+    own = {"command": PROGRAM, "args": ["mcp"]}
+    with Place() as place:
+        made = f"{place.home}/.config/toolcage/servers/x.toml"
+        exact = ["wrap", "--policy", made, "--server", "x", "--", "y"]
+        cases = {
+            "script": {"command": "./toolcage", "args": ["mcp"]},
+            "found": {"command": "toolcage", "args": ["mcp"]},
+            "evil": {"command": "toolcage", "args": ["mcp", "--policy", "./evil.toml"]},
+            "program": own,
+            "twice": {
+                "command": PROGRAM,
+                "args": ["wrap", "--policy", made, "--policy", "/e.toml", "--", "y"],
+            },
+            "bare": {"command": "toolcage", "args": exact},
+            "path": {"command": PROGRAM, "args": exact, "env": {"PATH": "/evil"}},
+            "load": {"command": PROGRAM, "args": exact, "env": {"LD_PRELOAD": "${X}"}},
+            "up": {
+                "command": PROGRAM,
+                "args": [*exact[:2], f"{place.home}/.config/toolcage/servers/../x", *exact[3:]],
+            },
+        }
+        place.write(
+            "home/project/.mcp.json", json_servers(**cases, exact={"command": PROGRAM, "args": exact})
+        )
+        answer = adopt(place, "--list", name="a project's servers of the name are listed")
+        got = states(answer)
+        for name in cases:
+            state = got.get(name, "")
+            check(
+                ("NOT CAGED" in state or "read it" in state)
+                and "are caged" not in state
+                and "already" not in state,
+                f"a project's server ({name}) is not called caged",
+                answer,
+            )
+        check("already wrapped" in got.get("exact", ""), "the form that adopt writes is", answer)
+        place.write(
+            "home/.cursor/mcp.json",
+            json_servers(
+                own=own,
+                two={
+                    "command": "toolcage",
+                    "args": ["wrap", "--policy", "/a.toml", "--policy=/b.toml", "--", "y"],
+                },
+                path={"command": "toolcage", "args": ["mcp"], "env": {"PATH": "/evil"}},
+                both={"command": "a", "url": "https://x.example"},
+                http={"type": "http", "command": "a"},
+                cwd={"command": "a", "cwd": "/x"},
+            ),
+        )
+        place.write(
+            "home/.codex/config.toml", '[mcp_servers.url]\ncommand = "a"\nurl = "https://x.example"\n'
+        )
+        answer = adopt(place, "--list", name="the user's servers of the name are listed")
+        got = states(answer)
+        for name, words in {
+            "own": "its tools are caged",
+            "two": "several policies",
+            "path": "NOT CAGED",
+            "both": "left alone: it has both",
+            "http": "left alone: it has both",
+            "cwd": "left alone: it names the directory",
+            "url": "left alone: it has both",
+        }.items():
+            if name != "path":  # the project has one of the name
+                check(words in got.get(name, ""), f"the user's server ({name}): {words}", answer)
+
+
+def policy_of(place, name):
+    path = pathlib.Path(place.home, ".config/toolcage/servers", name + ".toml")
+    return path.read_text() if path.exists() else ""
+
+
+def project_links():
+    with Place() as place:
+        place.write("home/docs/private.txt", "private\n")
+        place.write("home/project/data/x.js", "")
+        os.symlink("../docs", place.project + "/link")
+        files = ["-y", "@modelcontextprotocol/server-filesystem"]
+        place.write(
+            "home/project/.mcp.json",
+            json_servers(
+                linked={"command": "npx", "args": [*files, "${workspaceFolder}/link"]},
+                script={"command": "node", "args": ["link/x.js"]},
+                inner={"command": "npx", "args": [*files, place.project + "/data"]},
+                all={"command": "npx", "args": [*files, place.project]},
+            ),
+        )
+        answer = adopt(place, "--yes", name="a project with a link is adopted", texts=["has a link in it"])
+        granted = {
+            name: [
+                line
+                for line in policy_of(place, f"claude-code-project-{name}").splitlines()
+                if line.startswith("filesystem")
+            ]
+            for name in ("linked", "script", "inner", "all")
+        }
+        check(
+            granted["linked"] == granted["script"] == ['filesystem = "none"'],
+            "a link of a project is not granted",
+            (granted, answer),
+        )
+        check(
+            granted["inner"] == [f'filesystem.readable = ["{place.project}"]']
+            and granted["all"] == [f'filesystem.writable = ["{place.project}"]'],
+            "a part that could become a link is not granted by itself",
+            (granted, answer),
+        )
+
+
+def projects_by_path():
+    """A file is the user's only at its place in the home directory."""
+    secret = ".ssh/id_ed25519"
+    with Place() as place:
+        place.write("home/" + secret, "private\n")
+        server = json_servers(s={"command": "node", "args": [f"{place.home}/{secret}"]})
+        other = place.write("home/repository/.vscode/mcp.json", server.replace("mcpServers", "servers"))
+        place.write("home/repository/config/claude/.claude.json", server)
+        place.write(
+            "home/repository/.codex/config.toml",
+            f'[mcp_servers.s]\ncommand = "node"\nargs = ["{place.home}/{secret}"]\n',
+        )
+        for name, args, env in (
+            ("--file", ["--file", other], {}),
+            ("CLAUDE_CONFIG_DIR", [], {"CLAUDE_CONFIG_DIR": place.home + "/repository/config/claude"}),
+            ("CODEX_HOME", [], {"CODEX_HOME": place.home + "/repository/.codex/"}),
+        ):
+            answer = adopt(place, "--dry-run", *args, env=env, name=f"{name} names a repository's settings")
+            check(
+                "outside the project" in answer.out and f"read {place.home}" not in answer.out,
+                f"{name}: they are a project's",
+                answer,
+            )
+        place.write("home/top/.mcp.json", json_servers(top={"command": "a"}))
+        place.write("home/top/.git/HEAD", "")
+        place.write("home/top/a/b/keep", "")
+        answer = adopt(
+            place,
+            "--list",
+            cwd=place.home + "/top/a/b",
+            name="settings above are listed",
+            texts=["top/.mcp.json"],
+        )
+        place.write("home/.mcp.json", json_servers(h={"command": "node", "args": ["x.js"]}))
+        answer = adopt(place, "--dry-run", cwd=place.home, name="settings in the home directory are listed")
+        check(
+            "your home directory" in answer.out and f"read {place.home}" not in answer.out,
+            "they do not grant it",
+            answer,
+        )
+
+
+def project_variables():
+    package = "@modelcontextprotocol/server-github"
+    name = "GITHUB_PERSONAL_ACCESS_TOKEN"
+    token = {name: "${GITHUB_TOKEN}"}
+    with Place() as place:
+        place.write(
+            "home/project/.mcp.json",
+            json_servers(
+                fine={"command": "npx", "args": ["-y", package + "@1.0.0"], "env": token},
+                node={
+                    "command": "npx",
+                    "args": ["-y", package],
+                    "env": {**token, "NODE_OPTIONS": "--require=./e.js"},
+                },
+                alias={"command": "npx", "args": ["-y", package + "@npm:evil@1.0.0"], "env": token},
+                ref={"command": "a", "env": {"X": "${AWS_SECRET_ACCESS_KEY}", "Y": "$USER"}},
+            ),
+        )
+        answer = adopt(place, "--yes", name="a project with variables is adopted")
+        hosts = {
+            n: "api.github.com" in policy_of(place, "claude-code-project-" + n)
+            for n in ("fine", "node", "alias")
+        }
+        check(
+            hosts == {"fine": True, "node": False, "alias": False},
+            "only the sure package gets a host",
+            (hosts, answer),
+        )
+        check(
+            f"{name} (= ${{GITHUB_TOKEN}})" in answer.out, "the variable that is referenced is shown", answer
+        )
+        policy = policy_of(place, "claude-code-project-ref")
+        check(
+            "pass" not in policy and "X (= ${AWS_SECRET_ACCESS_KEY}) is not passed" in answer.out,
+            "a project gets no variable of the user",
+            (policy, answer),
+        )
+        env = json.loads(read(place.project + "/.mcp.json"))["mcpServers"]["ref"]["env"]
+        check(env == {}, "and toolcage does not, either", env)
+    with Place() as place:
+        place.write(
+            "home/.gemini/settings.json",
+            json_servers(
+                g={
+                    "command": "a",
+                    "env": {"API_KEY": "$MY_API_TOKEN", "MODE": "$MODE", "X": "${AWS_SECRET_ACCESS_KEY}"},
+                }
+            ),
+        )
+        answer = adopt(place, "--yes", name="variables of the user are adopted")
+        secrets = pathlib.Path(place.root, SECRETS)
+        check(not list(secrets.glob("*")), "$NAME is not stored as a secret", list(secrets.glob("*")))
+        policy = policy_of(place, "gemini-cli-g")
+        check('env.pass = ["MODE"]' in policy, "a referenced secret is not passed", policy)
+        check("see the variable MODE (= $MODE)" in answer.out, "a variable that is passed is shown", answer)
 
 
 require_user()
@@ -892,6 +1118,10 @@ for part in (
     adopted_twice,
     long_lines,
     access_lists,
+    named_caged,
+    project_links,
+    projects_by_path,
+    project_variables,
     foreign_home,
     real_server,
 ):
