@@ -170,7 +170,7 @@ void tc_adopt_edits_done(struct tc_adopt_edits *edits);
 
 /* A copy for display, owned: values that must not be shown become "…"; long lines are cut to the
  * surroundings of the edits (ranges in this text). NULL: out of memory. */
-char *tc_adopt_mask(const char *text, size_t length, const struct tc_adopt_range *ranges,
-                    size_t count);
+char *tc_adopt_mask(enum tc_adopt_format format, const char *text, size_t length,
+                    const struct tc_adopt_range *ranges, size_t count);
 
 #endif

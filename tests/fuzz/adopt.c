@@ -139,7 +139,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     text[size] = '\0';
     try_format(TC_ADOPT_JSON, text, size);
     try_format(TC_ADOPT_TOML, text, size);
-    _autofree_ char *shown = tc_adopt_mask(text, size, &range, 1);
-    INVARIANT(shown);
+    _autofree_ char *shown = tc_adopt_mask(TC_ADOPT_JSON, text, size, &range, 1);
+    _autofree_ char *other = tc_adopt_mask(TC_ADOPT_TOML, text, size, &range, 1);
+    INVARIANT(shown && other);
     return 0;
 }

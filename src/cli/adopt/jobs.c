@@ -35,10 +35,13 @@ static struct tc_adopt_range *shift(const struct tc_adopt_edits *edits, bool aft
 char *tc_adopt_show(const char *path, const char *before, size_t before_length, const char *after,
                     size_t after_length, const struct tc_adopt_edits *edits)
 {
+    enum tc_adopt_format format;
+    (void)tc_adopt_format_of(path, &format);
     _autofree_ struct tc_adopt_range *old = shift(edits, false), *new = shift(edits, true);
     _autofree_ char *line = tc_clean(TC_CLEAN_LINE, path, strlen(path), NULL);
-    _autofree_ char *a = old ? tc_adopt_mask(before, before_length, old, edits->count) : NULL;
-    _autofree_ char *b = new ? tc_adopt_mask(after, after_length, new, edits->count) : NULL;
+    _autofree_ char *a =
+        old ? tc_adopt_mask(format, before, before_length, old, edits->count) : NULL;
+    _autofree_ char *b = new ? tc_adopt_mask(format, after, after_length, new, edits->count) : NULL;
     const char *const names[] = {line, line};
     return line && a && b ? tc_lines_diff(names, a, b) : NULL;
 }

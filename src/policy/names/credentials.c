@@ -546,9 +546,9 @@ const char *tc_credential_token(const char *text)
 {
     static const char *const before[] = {"Bearer ", "Basic ",        "token ",      "api_key=",
                                          "apikey=", "access_token=", "X-Api-Key: ", "x-api-key: "};
-    static const char *const prefixes[] = {"sk-",         "sk_live_", "ghp_",  "gho_",  "ghs_",
-                                           "github_pat_", "glpat-",   "xoxb-", "xoxp-", "AKIA",
-                                           "AIza",        "npm_",     "hf_"};
+    static const char *const prefixes[] = {
+        "sk-",   "sk_live_", "ghp_", "gho_", "ghs_", "github_pat_", "glpat-",   "xoxb-",
+        "xoxp-", "AKIA",     "AIza", "npm_", "hf_",  "xapp-",       "lin_api_", "sk_test_"};
     for (size_t i = 0; i < TC_COUNT(before); i++) {
         const char *at = strstr(text, before[i]);
         if (at && is_token(at + strlen(before[i])))

@@ -1103,6 +1103,51 @@ def project_variables():
         check("see the variable MODE (= $MODE)" in answer.out, "a variable that is passed is shown", answer)
 
 
+def hidden():
+    """No secret near a change is printed, whatever its form."""
+    args = [
+        "--api-key=w11x",
+        "--password=w12x",
+        "-e",
+        "API_TOKEN=w13x",
+        "--header",
+        "Authorization: Bearer w14x",
+    ]
+    args += [
+        "postgres://me:p/w15x@db/x",
+        "https://x.example/?key=w16x&a=b",
+        "https://hooks.slack.com/services/w17x",
+    ]
+    args += ["xapp-1-w18x56789abcdef", "lin_api_w19x56789abcdef", "X-Api-Key: w20x"]
+    names = ("accessKey", "COOKIE", "PRIVATEKEY", "PASSKEY", "SLACK_WEBHOOK", "OPTIONS")
+    values = ("w21x", "w22x", "w23x", "w24x", "https://discord.com/api/webhooks/w25x", "a=b password=w26x")
+    with Place() as place:
+        text = (
+            '{"mcpServers": {"a": {\n/* 5" */ "apiKey": "w30x", /* it\'s */ "token": "w31x",\n// "apiKey": "w32x"\n// API_KEY=w33x\n'
+            f'"command": "a", "env": {json.dumps(dict(zip(names, values)))},\n"args": {json.dumps(args)}}}}}}}\n'
+        )
+        path = place.write("home/.cursor/mcp.json", text)
+        answer = adopt(place, "--yes", name="settings with many forms of secrets are adopted")
+        seen = [f"w{i}x" for i in range(11, 40) if f"w{i}x" in answer.out + answer.err]
+        check(not seen, "no form of a secret is printed", (seen, answer.out))
+        check(
+            "Authorization: …" in answer.out and "--password=…" in answer.out, "their names are", answer.out
+        )
+        left = [f"w{i}x" for i in range(21, 27) if f"w{i}x" in read(path)]
+        check(not left, "and no variable with one stays in the settings", left)
+        answer = adopt(place, "--undo", "--yes", name="their adoption is undone")
+        seen = [f"w{i}x" for i in range(11, 40) if f"w{i}x" in answer.out + answer.err]
+        check(not seen and read(path) == text, "the undo prints none", (seen, answer.out))
+        os.unlink(path)
+        place.write(
+            "home/.codex/config.toml",
+            '[mcp_servers.a] # 5" API_KEY=w10x\ntoken = "w11x" # it\'s "w12x" \n# secret: "w14x"\ncommand = "a"\n',
+        )
+        answer = adopt(place, "--dry-run", name="TOML with secrets is shown")
+        seen = [f"w{i}x" for i in range(10, 20) if f"w{i}x" in answer.out]
+        check(not seen, "no secret of TOML is printed", (seen, answer.out))
+
+
 require_user()
 for part in (
     every_agent,
@@ -1122,6 +1167,7 @@ for part in (
     project_links,
     projects_by_path,
     project_variables,
+    hidden,
     foreign_home,
     real_server,
 ):
