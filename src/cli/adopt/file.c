@@ -2,6 +2,7 @@
  * Copyright The toolcage authors */
 #include "cli/adopt/file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -148,13 +149,14 @@ static bool has_bytes(int directory, const char *name, const char *text, size_t 
 }
 
 static int write_new(const struct tc_adopt_file *file, const char *text, size_t length,
-                     char name[static TC_REPLACE_NAME])
+                     const char *note, char name[static TC_REPLACE_NAME])
 {
     struct stat st;
     _autofd_ int fd = tc_replace_begin(file->directory, 0600, name);
     if (fd < 0)
         return -1;
-    bool fine = !tc_cli_write(fd, text, length) && !fstat(fd, &st) &&
+    bool fine = !tc_record_write(note, name, strlen(name)) && !tc_cli_write(fd, text, length) &&
+                !fstat(fd, &st) &&
                 (!fremovexattr(fd, access_list) || errno == ENODATA || errno == EOPNOTSUPP) &&
                 (st.st_gid == file->st.st_gid || !fchown(fd, (uid_t)-1, file->st.st_gid)) &&
                 !fchmod(fd, file->st.st_mode & 0777) && !fsync(fd);
@@ -200,12 +202,43 @@ static void sync_directory(const struct tc_adopt_file *file)
         (void)fsync(fd);
 }
 
+static bool is_temporary(const char *name)
+{
+    static const char start[] = ".toolcage-";
+    size_t length = sizeof(start) - 1;
+    return !strncmp(name, start, length) && strlen(name) == TC_REPLACE_NAME - 1 &&
+           strspn(name + length, "0123456789abcdef") == TC_REPLACE_NAME - 1 - length;
+}
+
+/* After an exchange it could be an agent's newer version. */
+bool tc_adopt_sweep(const struct tc_adopt_file *file, const char *name, const char *text,
+                    size_t length)
+{
+    struct stat st;
+    if (!is_temporary(name) || file->directory < 0 ||
+        fstatat(file->directory, name, &st, AT_SYMLINK_NOFOLLOW))
+        return true;
+    return S_ISREG(st.st_mode) && (size_t)st.st_size <= length &&
+           has_bytes(file->directory, name, text, (size_t)st.st_size) &&
+           !unlinkat(file->directory, name, 0);
+}
+
+void tc_adopt_sweep_directory(const char *path)
+{
+    DIR *directory = opendir(path);
+    for (struct dirent *e; directory && (e = readdir(directory));)
+        if (is_temporary(e->d_name))
+            (void)unlinkat(dirfd(directory), e->d_name, 0);
+    if (directory)
+        (void)closedir(directory);
+}
+
 int tc_adopt_replace(const struct tc_adopt_file *file, const char *text, size_t length,
-                     struct tc_failure *failure)
+                     const char *note, struct tc_failure *failure)
 {
     char name[TC_REPLACE_NAME];
     int rc = has_bytes(file->directory, file->name, file->text, file->length) ? 0 : 1;
-    if (!rc && write_new(file, text, length, name))
+    if (!rc && write_new(file, text, length, note, name))
         return tc_failure_set(failure, TOOLCAGE_ESYSTEM, "make its directory writable for you",
                               "cannot write next to %s: %s", file->path, strerror(errno));
     if (!rc) {

@@ -24,8 +24,15 @@ int tc_adopt_open(const char *path, bool linked, struct tc_adopt_file *ret,
                   struct tc_failure *failure);
 void tc_adopt_close(struct tc_adopt_file *file);
 /* Replaces the content, with the same mode and group, in one step. Fails if the file has changed
- * since it was read; then the newer file stays. 0, or -1 with the failure. */
+ * since it was read; then the newer file stays. The name of the temporary file next to it is
+ * written to the file `note` before the content. 0, or -1 with the failure. */
 int tc_adopt_replace(const struct tc_adopt_file *file, const char *text, size_t length,
-                     struct tc_failure *failure);
+                     const char *note, struct tc_failure *failure);
+/* Removes the temporary file of this name that a crash has left, unless it has another content than
+ * `text` or a part of it. True: there is none any longer. */
+bool tc_adopt_sweep(const struct tc_adopt_file *file, const char *name, const char *text,
+                    size_t length);
+/* Removes toolcage's temporary files from a directory that only toolcage writes. */
+void tc_adopt_sweep_directory(const char *path);
 
 #endif

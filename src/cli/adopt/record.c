@@ -58,6 +58,17 @@ static int check_owners(struct tc_failure *failure)
                : 0;
 }
 
+/* What a crash has left of secrets and policies. */
+static void sweep_all(void)
+{
+    static const char *const names[] = {"servers", "secrets"};
+    for (size_t i = 0; i < TC_COUNT(names); i++) {
+        _autofree_ char *path = tc_user_path("XDG_CONFIG_HOME", ".config", names[i]);
+        if (path)
+            tc_adopt_sweep_directory(path);
+    }
+}
+
 int tc_adopt_lock(struct tc_failure *failure)
 {
     _autofree_ char *directory = directory_of_records();
@@ -66,8 +77,10 @@ int tc_adopt_lock(struct tc_failure *failure)
     if (!directory || tc_record_directory(directory))
         return fail(failure, "create", directory);
     int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-    if (fd >= 0 && !flock(fd, LOCK_EX | LOCK_NB))
+    if (fd >= 0 && !flock(fd, LOCK_EX | LOCK_NB)) {
+        sweep_all();
         return fd;
+    }
     (void)(errno == EWOULDBLOCK
                ? tc_failure_set(failure, TOOLCAGE_ESYSTEM, "wait until it has ended",
                                 "another toolcage adopt is running")
@@ -159,7 +172,10 @@ static int write_record(const struct tc_adopt_target *target, const char *record
     int rc = make_all(&made, target, failure);
     (void)fclose(made.out);
     free(made.list);
-    return rc ? rc : tc_adopt_replace(file, target->text, target->length, failure);
+    _autofree_ char *note = rc ? NULL : tc_adopt_record_note(record);
+    if (!rc && !note)
+        return fail(failure, "write", record);
+    return rc ? rc : tc_adopt_replace(file, target->text, target->length, note, failure);
 }
 
 int tc_adopt_write(const struct tc_adopt_run *run, const struct tc_adopt_target *target,
@@ -218,12 +234,29 @@ static char *get(const char *directory, const char *name, size_t *ret_length)
     return path ? tc_cli_read_input(path, TC_ADOPT_BYTES_MAX * (size_t)2, ret_length) : NULL;
 }
 
+char *tc_adopt_record_note(const char *directory)
+{
+    return tc_cli_format("%s/temporary", directory);
+}
+
+static bool is_missing(const char *directory, const char *name)
+{
+    struct stat st;
+    _autofree_ char *path = tc_cli_format("%s/%s", directory, name);
+    return path && lstat(path, &st) && errno == ENOENT;
+}
+
 int tc_adopt_record_read(const char *directory, struct tc_adopt_record *ret,
                          struct tc_failure *failure)
 {
     size_t length;
     *ret = (struct tc_adopt_record){.directory = strdup(directory)};
+    if (ret->directory && is_missing(directory, "after")) {
+        ret->unfinished = true;
+        return 0;
+    }
     ret->path = get(directory, "file", &length);
+    ret->temporary = get(directory, "temporary", &length);
     ret->before = ret->path ? get(directory, "before", &ret->before_length) : NULL;
     ret->after = ret->before ? get(directory, "after", &ret->after_length) : NULL;
     if (ret->directory && ret->after && ret->path[0] == '/')
@@ -238,6 +271,7 @@ void tc_adopt_record_done(struct tc_adopt_record *record)
         explicit_bzero(record->before, record->before_length);
     free(record->directory);
     free(record->path);
+    free(record->temporary);
     free(record->before);
     free(record->after);
     *record = (struct tc_adopt_record){0};
@@ -256,24 +290,33 @@ static void remove_made(const char *record, const char *path, size_t number)
         tc_cli_say("%s was changed since, and stays", path);
 }
 
+static void remove_in(const char *directory, const char *name)
+{
+    _autofree_ char *path = tc_cli_format("%s/%s", directory, name);
+    if (path)
+        (void)unlink(path);
+}
+
+/* Without "after" a record is unfinished: it is removed once the files that were made are gone, and
+ * before their copies. */
 void tc_adopt_record_remove(const struct tc_adopt_record *record)
 {
+    const char *directory = record->directory;
     size_t length, count = 0;
-    _autofree_ char *list = get(record->directory, "made", &length);
+    _autofree_ char *list = record->unfinished ? NULL : get(directory, "made", &length);
     char *rest = list;
     for (char *path; rest && count < MADE_MAX && (path = strsep(&rest, "\n"));)
         if (path[0] == '/')
-            remove_made(record->directory, path, count++);
-    static const char *const names[] = {"before", "after", "file", "made"};
-    for (size_t i = 0; i < TC_COUNT(names); i++) {
-        _autofree_ char *path = tc_cli_format("%s/%s", record->directory, names[i]);
-        if (path)
-            (void)unlink(path);
+            remove_made(directory, path, count++);
+    remove_in(directory, "after");
+    for (size_t i = record->unfinished ? MADE_MAX : count; i--;) {
+        char name[32];
+        (void)snprintf(name, sizeof(name), "made-%zu", i);
+        remove_in(directory, name);
     }
-    for (size_t i = 0; i < count; i++) {
-        _autofree_ char *path = tc_cli_format("%s/made-%zu", record->directory, i);
-        if (path)
-            (void)unlink(path);
-    }
-    (void)rmdir(record->directory);
+    static const char *const names[] = {"made", "temporary", "before", "file"};
+    for (size_t i = 0; i < TC_COUNT(names); i++)
+        remove_in(directory, names[i]);
+    tc_adopt_sweep_directory(directory);
+    (void)rmdir(directory);
 }

@@ -14,6 +14,9 @@ struct tc_adopt_record {
     char *path; /* of the settings */
     char *before, *after;
     size_t before_length, after_length;
+    char *temporary; /* the name of the last temporary file next to the settings; NULL: none */
+    bool unfinished; /* a crash has left it before anything else was written, or after all was
+                        removed; nothing else is set */
 };
 
 /* The lock of this user's adoptions, an fd; -1 with the failure. */
@@ -31,5 +34,7 @@ void tc_adopt_record_done(struct tc_adopt_record *record);
 /* Removes the policies and secrets that are as they were written, and the record. The paths of
  * changed policies are reported. */
 void tc_adopt_record_remove(const struct tc_adopt_record *record);
+/* The path where tc_adopt_replace() notes its temporary file; owned. */
+char *tc_adopt_record_note(const char *directory);
 
 #endif

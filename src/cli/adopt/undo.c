@@ -10,7 +10,7 @@
 #include "cli/show/say.h"
 
 /* `toolcage`, "wrap", "--policy", FILE, "--server", NAME, "--" */
-enum { WORDS = 7 };
+enum { POLICY = 3, WORDS = 7 };
 
 /* One backup, and the text that the settings get. */
 struct undo {
@@ -42,6 +42,11 @@ static bool same_words(const struct tc_adopt_words *a, const struct tc_adopt_wor
     return same;
 }
 
+static bool same_variable(const struct tc_adopt_variable *a, const struct tc_adopt_variable *b)
+{
+    return !strcmp(a->name, b->name) && !strcmp(a->value, b->value);
+}
+
 /* ---- settings that have changed since: server by server ---- */
 
 /* Was the server put behind toolcage by this adoption? *ret is its earlier form. */
@@ -56,10 +61,12 @@ static bool was_adopted(const struct tc_adopt_settings *before, const struct tc_
 static int refuse(const struct undo *u, const char *name, struct tc_failure *failure)
 {
     _autofree_ char *hint =
-        tc_cli_format("edit it by hand; the settings before are in %s/before", u->record.directory);
+        tc_cli_format("edit it by hand, with the settings before in %s/before; then remove %s",
+                      u->record.directory, u->record.directory);
     return tc_failure_set(failure, TOOLCAGE_EPATH, hint,
-                          "%s has changed: the server %.100s is no longer as it was written",
-                          u->file.path, name);
+                          "%s has changed: the server %.100s is no longer as it was written, and "
+                          "nothing was taken back",
+                          u->record.path, name);
 }
 
 static bool is_restored(enum tc_adopt_format format, const char *text, size_t length,
@@ -73,11 +80,44 @@ static bool is_restored(enum tc_adopt_format format, const char *text, size_t le
     for (size_t i = 0; fine && i < old->variable_count; i++) {
         bool found = false;
         for (size_t k = 0; k < now->variable_count; k++)
-            found |= !strcmp(now->variables[k].name, old->variables[i].name);
+            found |= same_variable(&now->variables[k], &old->variables[i]);
         fine = found;
     }
     tc_adopt_settings_done(&settings);
     return fine;
+}
+
+static bool has_variable(const struct tc_adopt_server *server, const struct tc_adopt_variable *like)
+{
+    for (size_t i = 0; server && i < server->variable_count; i++)
+        if (same_variable(&server->variables[i], like))
+            return true;
+    return false;
+}
+
+/* Has the record the only copy of a secret of this server? `now`: the settings; NULL: none. */
+static bool would_lose(const struct tc_adopt_settings *now, const struct tc_adopt_server *after,
+                       const struct tc_adopt_server *old)
+{
+    for (size_t i = 0; i < old->variable_count; i++) {
+        const struct tc_adopt_variable *v = &old->variables[i];
+        bool found = has_variable(after, v) || !tc_adopt_is_secret(v->name, v->value);
+        for (size_t k = 0; now && !found && k < now->server_count; k++)
+            found = has_variable(&now->servers[k], v);
+        if (!found)
+            return true;
+    }
+    return false;
+}
+
+/* Would a server of these settings miss the policy? */
+static bool is_in_use(const struct tc_adopt_settings *now, const char *text, const char *policy)
+{
+    bool used = strstr(text, policy);
+    for (size_t i = 0; i < now->server_count; i++)
+        for (size_t k = 0; k < now->servers[i].argv.count; k++)
+            used |= strstr(now->servers[i].argv.items[k], policy) != NULL;
+    return used;
 }
 
 /* Takes the edits of one server out of u->text. */
@@ -101,9 +141,12 @@ static int take_back(struct undo *u, const struct tc_adopt_settings *before,
     if (fine)
         text = tc_adopt_apply(u->text, u->length, &edits, &length);
     fine = text && is_restored(before->format, text, length, old);
+    /* it was removed, renamed, or unwrapped by hand */
+    bool gone = !wrapped && !would_lose(&settings, after, old) &&
+                !is_in_use(&settings, u->text, after->argv.items[POLICY]);
     tc_adopt_edits_done(&edits);
     tc_adopt_settings_done(&settings);
-    if (!wrapped) /* it was removed, or unwrapped by hand */
+    if (gone)
         return 0;
     if (!fine) {
         free(text);
@@ -127,8 +170,12 @@ static int take_all_back(struct undo *u, struct tc_failure *failure)
                  : 0;
     for (size_t i = 0; !rc && i < after.server_count; i++) {
         const struct tc_adopt_server *old;
-        if (was_adopted(&before, &after.servers[i], &old))
+        if (!was_adopted(&before, &after.servers[i], &old))
+            continue;
+        if (!u->gone)
             rc = take_back(u, &before, &after.servers[i], old, failure);
+        else if (would_lose(NULL, &after.servers[i], old))
+            rc = refuse(u, after.servers[i].name, failure);
     }
     tc_adopt_settings_done(&before);
     tc_adopt_settings_done(&after);
@@ -156,7 +203,7 @@ static int prepare(struct undo *u, struct tc_failure *failure)
         return -1;
     u->gone = !u->file.text;
     if (u->gone)
-        return 0;
+        return take_all_back(u, failure);
     bool same = u->file.length == u->record.after_length &&
                 !memcmp(u->file.text, u->record.after, u->file.length);
     if (!copy(u, same ? u->record.before : u->file.text,
@@ -172,7 +219,16 @@ static int apply(const struct undo *u, struct tc_failure *failure)
 {
     bool same =
         u->gone || (u->file.length == u->length && !memcmp(u->file.text, u->text, u->length));
-    int rc = same ? 0 : tc_adopt_replace(&u->file, u->text, u->length, failure);
+    const struct tc_adopt_record *record = &u->record;
+    const char *old = record->temporary;
+    if (old && !tc_adopt_sweep(&u->file, old, record->after, record->after_length) &&
+        !tc_adopt_sweep(&u->file, old, record->before, record->before_length) &&
+        !tc_adopt_sweep(&u->file, old, u->text ? u->text : "", u->length))
+        tc_cli_say("%s is next to %s and stays: it is not known whose it is", old, record->path);
+    _autofree_ char *note = tc_adopt_record_note(record->directory);
+    int rc = !note  ? no_memory(failure)
+             : same ? 0
+                    : tc_adopt_replace(&u->file, u->text, u->length, note, failure);
     if (!rc)
         tc_adopt_record_remove(&u->record);
     return rc;
@@ -181,6 +237,11 @@ static int apply(const struct undo *u, struct tc_failure *failure)
 /* 0, 1 if the answer is no, or -1 with the failure. */
 static int undo_one(struct undo *u, enum tc_adopt_answer answer, struct tc_failure *failure)
 {
+    if (u->record.unfinished) {
+        if (answer != TC_ADOPT_DRY)
+            tc_adopt_record_remove(&u->record);
+        return 0;
+    }
     if (prepare(u, failure))
         return -1;
     if (u->gone)
@@ -206,13 +267,14 @@ static int undo_all(char *const *records, const struct tc_args *args, enum tc_ad
         _autofailure_ struct tc_failure failure = {0};
         struct undo u = {.file.directory = -1};
         int rc = tc_adopt_record_read(records[i], &u.record, &failure);
-        bool meant = !file || (!rc && !strcmp(u.record.path, wanted ? wanted : file));
+        bool meant =
+            !file || (!rc && u.record.path && !strcmp(u.record.path, wanted ? wanted : file));
         if (meant) {
             rc = rc ? rc : undo_one(&u, answer, &failure);
             code = rc < 0 ? tc_failure_tell(&failure, args, NULL) : rc ? rc : code;
-            if (!rc && answer != TC_ADOPT_DRY)
+            if (!rc && answer != TC_ADOPT_DRY && u.record.path)
                 tc_cli_say("%s: the adoption was taken back", u.record.path);
-            ++*ret_count;
+            *ret_count += rc < 0 || u.record.path;
         }
         undo_done(&u);
     }

@@ -1116,11 +1116,11 @@ def hidden():
     args += [
         "postgres://me:p/w15x@db/x",
         "https://x.example/?key=w16x&a=b",
-        "https://hooks.slack.com/services/w17x",
+        "https://hooks.x.example/services/w17x",
     ]
     args += ["xapp-1-w18x56789abcdef", "lin_api_w19x56789abcdef", "X-Api-Key: w20x"]
     names = ("accessKey", "COOKIE", "PRIVATEKEY", "PASSKEY", "SLACK_WEBHOOK", "OPTIONS")
-    values = ("w21x", "w22x", "w23x", "w24x", "https://discord.com/api/webhooks/w25x", "a=b password=w26x")
+    values = ("w21x", "w22x", "w23x", "w24x", "https://x.example/api/webhooks/w25x", "a=b password=w26x")
     with Place() as place:
         text = (
             '{"mcpServers": {"a": {\n/* 5" */ "apiKey": "w30x", /* it\'s */ "token": "w31x",\n// "apiKey": "w32x"\n// API_KEY=w33x\n'
@@ -1135,6 +1135,9 @@ def hidden():
         )
         left = [f"w{i}x" for i in range(21, 27) if f"w{i}x" in read(path)]
         check(not left, "and no variable with one stays in the settings", left)
+        stored = "".join(p.read_text() for p in pathlib.Path(place.root, SECRETS).iterdir())
+        moved = [f"w{i}x" for i in range(21, 27) if f"w{i}x" not in stored]
+        check(not moved, "but in a file of its own", moved)
         answer = adopt(place, "--undo", "--yes", name="their adoption is undone")
         seen = [f"w{i}x" for i in range(11, 40) if f"w{i}x" in answer.out + answer.err]
         check(not seen and read(path) == text, "the undo prints none", (seen, answer.out))
@@ -1146,6 +1149,166 @@ def hidden():
         answer = adopt(place, "--dry-run", name="TOML with secrets is shown")
         seen = [f"w{i}x" for i in range(10, 20) if f"w{i}x" in answer.out]
         check(not seen, "no secret of TOML is printed", (seen, answer.out))
+
+
+def kept_secrets():
+    """--undo never removes the only copy of a secret."""
+    server = {"command": "a", "env": {"API_TOKEN": TOKEN}}
+    renamed = lambda data: data["mcpServers"].update(z=data["mcpServers"].pop("a"))
+    edited = lambda data: data["mcpServers"]["a"]["args"].append("more")
+    removed = lambda data: data["mcpServers"].pop("a")
+    other = lambda data: data["mcpServers"]["a"]["env"].update(API_TOKEN="another")
+    for name, change in (
+        ("renamed", renamed),
+        ("edited", edited),
+        ("removed", removed),
+        ("given another secret", other),
+        ("gone", None),
+    ):
+        with Place() as place:
+            path = place.write("home/.cursor/mcp.json", json_servers(a=server))
+            adopt(place, "--yes", name=f"a server is adopted, and then {name}")
+            data = json.loads(read(path))
+            if change:
+                change(data)
+                place.write("home/.cursor/mcp.json", json.dumps(data))
+            else:
+                os.unlink(path)
+            before = own_files(place)
+            answer = place.run("adopt", "--undo", "--yes")
+            check(
+                answer.code == 125 and "0001/before" in answer.err and own_files(place) == before,
+                f"--undo keeps the secret of a server that was {name}",
+                (answer, own_files(place)),
+            )
+            check(
+                TOKEN in read(place.root + "/" + SECRETS + "cursor-a.API_TOKEN"), "the secret is still there"
+            )
+    with Place() as place:
+        path = place.write("home/.cursor/mcp.json", json_servers(a={"command": "a"}))
+        adopt(place, "--yes", name="a server without secrets is adopted")
+        data = json.loads(read(path))
+        renamed(data)
+        place.write("home/.cursor/mcp.json", json.dumps(data))
+        before = own_files(place)
+        answer = place.run("adopt", "--undo", "--yes")
+        check(
+            answer.code == 125 and own_files(place) == before, "--undo keeps a policy that is in use", answer
+        )
+        place.write("home/.cursor/mcp.json", json_servers(a=server))
+        adopt(place, "--undo", "--yes", name="a server that was unwrapped by hand is no obstacle")
+        check(not own_files(place), "its policy and backup are removed", own_files(place))
+
+
+def after_crashes():
+    """What a killed run has left is removed later."""
+    with Place() as place:
+        text = json_servers(a={"command": "a", "env": {"API_TOKEN": TOKEN}})
+        path = place.write("home/.cursor/mcp.json", text)
+        adopt(place, "--yes", name="a server is adopted before a crash")
+        records = place.home + "/.local/state/toolcage/adopt/"
+        name = ".toolcage-0123456789abcdef"
+        left = place.write("home/.cursor/" + name, text, 0o600)
+        own = place.write(SECRETS + name, TOKEN, 0o600)
+        foreign = place.write("home/.cursor/.toolcage-fedcba9876543210", "mine\n")
+        check(os.path.exists(records + "0001/temporary"), "the record names its temporary file")
+        place.write("home/.local/state/toolcage/adopt/0001/temporary", name, 0o600)
+        for file in ("file", "before", name):  # killed while it wrote the backup
+            place.write(
+                "home/.local/state/toolcage/adopt/0002/" + file, path if file == "file" else text, 0o600
+            )
+        for file in ("file", "before", "made", "made-1"):  # killed while it removed one
+            place.write("home/.local/state/toolcage/adopt/0003/" + file, text, 0o600)
+        answer = adopt(place, "--undo", "--yes", name="--undo succeeds after crashes")
+        check(read(path) == text, "the settings are restored", read(path))
+        check(
+            not os.path.exists(left) and not os.path.exists(own),
+            "temporary files are removed",
+            os.listdir(place.home + "/.cursor"),
+        )
+        check(os.path.exists(foreign), "a file that is not in a record stays")
+        check(
+            not own_files(place) and not os.listdir(records),
+            "unfinished records are removed",
+            own_files(place),
+        )
+        os.unlink(foreign)
+        adopt(place, "--yes", name="the server is adopted once more")
+        place.write("home/.local/state/toolcage/adopt/0001/temporary", name, 0o600)
+        place.write("home/.cursor/" + name, "newer version of an agent\n", 0o600)
+        answer = adopt(place, "--undo", "--yes", name="--undo finds a file that it did not write")
+        check(os.path.exists(left) and "stays" in answer.err, "an agent's version is not removed", answer)
+
+
+def unusual_forms():
+    """What cannot be done is said for the one server."""
+    with Place() as place:
+        script = place.write("home/servers/x/server.ts", "")
+        place.write(
+            "home/.codex/config.toml",
+            '[mcp_servers]\nh = { command = "x", env.A = "1" }\n[mcp_servers.i]\ncommand = "i"\n'
+            '[mcp_servers.vars]\ncommand = "i"\nenv_vars = ["X"]\n',
+        )
+        answer = adopt(place, "--yes", name="an inline table in TOML is no obstacle")
+        got = states(answer)
+        check(
+            "left alone" in got.get("h", "") and "will start" in got.get("i", ""),
+            "it alone is left alone",
+            answer,
+        )
+        check("env_vars" in got.get("vars", ""), "a server with the agent's variables is left alone", answer)
+        place.write(
+            "home/.cursor/mcp.json",
+            json_servers(
+                loader={"command": "node", "args": ["--import", "tsx", script]},
+                dot={"command": "npx", "args": ["@modelcontextprotocol/server-filesystem", "."]},
+                inner={"command": "sh", "args": ["-c", "exec sudo docker run x"]},
+                env={"command": "env", "args": ["docker", "run", "x"]},
+                slugs={"command": "a", "env": {"API.TOKEN": "0123456789", "API-TOKEN": "0123456788"}},
+            ),
+        )
+        answer = adopt(place, "--dry-run", name="unusual commands are shown")
+        got = states(answer)
+        check(
+            f"{script} is in its arguments: not granted" in answer.out,
+            "an argument that is not granted is listed",
+            answer,
+        )
+        check(
+            ". is not granted: the server starts in" in answer.out,
+            "a relative path after an install is listed",
+            answer,
+        )
+        for name in ("inner", "env"):
+            check(
+                "may start a container" in got.get(name, ""),
+                f"a container behind another program ({name}) is left alone",
+                answer,
+            )
+        check(
+            "only in special characters" in got.get("slugs", ""),
+            "names that become equal are refused",
+            answer,
+        )
+        place.write(
+            "home/.config/opencode/config.json", '{"mcp": {"o": {"type": "local", "command": ["o"]}}}'
+        )
+        place.write(
+            "home/project/.opencode/opencode.json", '{"mcp": {"p": {"type": "local", "command": ["p"]}}}'
+        )
+        adopt(
+            place,
+            "--list",
+            name="OpenCode's other files are listed",
+            texts=["opencode/config.json", ".opencode/opencode.json"],
+        )
+        place.write("home/project/.mcp.json", json_servers(a={"command": "a"}) + " " * (1 << 20))
+        answer = place.run("adopt", "--list")
+        check(
+            answer.code == 125 and "larger than 1 MiB" in answer.out,
+            "a large file of a project is left alone",
+            answer,
+        )
 
 
 require_user()
@@ -1168,6 +1331,9 @@ for part in (
     projects_by_path,
     project_variables,
     hidden,
+    kept_secrets,
+    after_crashes,
+    unusual_forms,
     foreign_home,
     real_server,
 ):
