@@ -152,11 +152,13 @@ static int write_new(const struct tc_adopt_file *file, const char *text, size_t 
                      const char *note, char name[static TC_REPLACE_NAME])
 {
     struct stat st;
-    _autofd_ int fd = tc_replace_begin(file->directory, 0600, name);
+    if (tc_replace_name(name) || tc_record_write(note, name, strlen(name)))
+        return -1;
+    _autofd_ int fd =
+        openat(file->directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return -1;
-    bool fine = !tc_record_write(note, name, strlen(name)) && !tc_cli_write(fd, text, length) &&
-                !fstat(fd, &st) &&
+    bool fine = !tc_cli_write(fd, text, length) && !fstat(fd, &st) &&
                 (!fremovexattr(fd, access_list) || errno == ENODATA || errno == EOPNOTSUPP) &&
                 (st.st_gid == file->st.st_gid || !fchown(fd, (uid_t)-1, file->st.st_gid)) &&
                 !fchmod(fd, file->st.st_mode & 0777) && !fsync(fd);

@@ -297,8 +297,8 @@ static void remove_in(const char *directory, const char *name)
         (void)unlink(path);
 }
 
-/* Without "after" a record is unfinished: it is removed once the files that were made are gone, and
- * before their copies. */
+/* The last copy may not be in the list yet. Without "after" a record is unfinished: it is removed
+ * once the files that were made are gone, and before their copies. */
 void tc_adopt_record_remove(const struct tc_adopt_record *record)
 {
     const char *directory = record->directory;
@@ -309,7 +309,7 @@ void tc_adopt_record_remove(const struct tc_adopt_record *record)
         if (path[0] == '/')
             remove_made(directory, path, count++);
     remove_in(directory, "after");
-    for (size_t i = record->unfinished ? MADE_MAX : count; i--;) {
+    for (size_t i = record->unfinished ? MADE_MAX : count + 1; i--;) {
         char name[32];
         (void)snprintf(name, sizeof(name), "made-%zu", i);
         remove_in(directory, name);

@@ -42,12 +42,19 @@ int tc_replace_directory(const char *path)
     return at >= 0 ? at : (errno = ENOENT, -1);
 }
 
-int tc_replace_begin(int at, mode_t mode, char ret_name[static TC_REPLACE_NAME])
+int tc_replace_name(char ret_name[static TC_REPLACE_NAME])
 {
     uint64_t number;
     if (getrandom(&number, sizeof(number), 0) != sizeof(number))
         return -1;
     (void)snprintf(ret_name, TC_REPLACE_NAME, ".toolcage-%016" PRIx64, number);
+    return 0;
+}
+
+int tc_replace_begin(int at, mode_t mode, char ret_name[static TC_REPLACE_NAME])
+{
+    if (tc_replace_name(ret_name))
+        return -1;
     return openat(at, ret_name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 }
 

@@ -16,6 +16,8 @@ enum { TC_REPLACE_NAME = sizeof(".toolcage-0123456789abcdef") };
  * relative path no component may be a link, because a tool working here could have created it. */
 int tc_replace_directory(const char *path);
 
+/* A new name for a temporary file. 0, or -1 with errno. */
+int tc_replace_name(char ret_name[static TC_REPLACE_NAME]);
 /* Creates a temporary file in the directory `at`; *ret_name is its name until the rename. -1 with
  * errno. */
 int tc_replace_begin(int at, mode_t mode, char ret_name[static TC_REPLACE_NAME]);

@@ -1311,6 +1311,46 @@ def unusual_forms():
         )
 
 
+def killed():
+    """At whatever system call a run is killed, --undo leaves the settings as they were, and nothing else."""
+    if not shutil.which("strace"):
+        skip("a killed run leaves nothing after --undo", "strace is missing")
+        return
+    text = json_servers(a={"command": "a", "env": {"API_TOKEN": TOKEN}})
+    wrong = []
+    with Place() as place:
+        path = place.write("home/.cursor/mcp.json", text)
+
+        def run_killed(call, n, *args):
+            inject = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"inject={call}:signal=KILL:when={n}"]
+            argv = [*inject, *place.argv("adopt", *args, "--yes")]
+            done = subprocess.run(
+                argv, cwd=place.project, env=place.environ, capture_output=True, timeout=60, check=False
+            )
+            return done.returncode == -9 or done.returncode == 137
+
+        count = 0
+        for undo in (False, True):
+            for call, last in (
+                ("renameat", 12),
+                ("renameat2", 1),
+                ("unlinkat", 1),
+                ("fsync", 11),
+                ("unlink", 8),
+            ):
+                for n in range(1, last + 1):
+                    if undo:
+                        place.run("adopt", "--yes")
+                    count += run_killed(call, n, *(["--undo"] if undo else []))
+                    answer = place.run("adopt", "--undo", "--yes")
+                    files = own_files(place) + os.listdir(place.home + "/.cursor")
+                    if answer.code or read(path) != text or files != ["mcp.json"]:
+                        wrong.append((call, n, undo, files, str(answer)))
+                        place.write("home/.cursor/mcp.json", text)
+                        shutil.rmtree(place.home + "/.local")
+        check(count > 30 and not wrong, "a killed run leaves nothing after --undo", (count, wrong[:5]))
+
+
 require_user()
 for part in (
     every_agent,
@@ -1333,6 +1373,7 @@ for part in (
     hidden,
     kept_secrets,
     after_crashes,
+    killed,
     unusual_forms,
     foreign_home,
     real_server,
