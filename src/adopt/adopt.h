@@ -96,6 +96,7 @@ struct tc_adopt_facts {
     const char *agent_home; /* as agents pass it; NULL: its variable is not replaced */
     const char *project; /* the settings are a project's: its absolute path. Only files below it are
                             granted. NULL: the user's own settings */
+    bool part;           /* of a repository, which can replace the project's directory by a link */
     const char *origin;  /* the settings file, for a comment in the policy */
     const char *secrets; /* prefix of the paths of secret files */
     /* 'f' for a regular file, 'd' for a directory, 0 for anything else. */

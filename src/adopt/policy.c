@@ -141,6 +141,9 @@ static const char *why_not(const struct deriving *d, const char *path)
         return NULL;
     if (facts->home && tc_path_within(facts->project, facts->home))
         return " is not granted: the settings are in your home directory or above it";
+    if (facts->part)
+        return " is not granted: the settings are in a part of a repository, which could become a "
+               "link";
     if (!tc_path_within(facts->project, path))
         return " is outside the project: not granted";
     if (facts->linked(facts->userdata, path))

@@ -214,6 +214,21 @@ static int edit(struct tc_adopt_run *run, struct tc_adopt_target *target, struct
     return job->state && remember(run, job->policy) ? 0 : no_memory(failure);
 }
 
+/* The root of the repository of a directory; owned. NULL: none below the home directory. */
+static char *repository_of(const struct tc_adopt_run *run, const char *directory)
+{
+    char *at = strdup(directory);
+    while (at && *at && (!run->home || strcmp(at, run->home) != 0)) {
+        _autofree_ char *mark = tc_cli_format("%s/.git", at);
+        struct stat st;
+        if (mark && !lstat(mark, &st))
+            return at;
+        *strrchr(at, '/') = '\0';
+    }
+    free(at);
+    return NULL;
+}
+
 static int adopt(struct tc_adopt_run *run, struct tc_adopt_target *target, struct tc_adopt_job *job,
                  const struct tc_adopt_settings *settings, const struct tc_adopt_server *server,
                  struct tc_failure *failure)
@@ -228,9 +243,11 @@ static int adopt(struct tc_adopt_run *run, struct tc_adopt_target *target, struc
     }
     if (!prefix)
         return no_memory(failure);
+    _autofree_ char *top = target->project ? repository_of(run, target->project) : NULL;
     struct tc_adopt_facts facts = {.home = run->home,
                                    .agent_home = run->home ? secure_getenv("HOME") : NULL,
                                    .project = target->project,
+                                   .part = top && strcmp(top, target->project) != 0,
                                    .origin = target->file.path,
                                    .secrets = prefix,
                                    .kind = kind_of,
@@ -496,21 +513,6 @@ static int do_places(struct tc_adopt_run *run, const char *project, struct tc_fa
             return -1;
     }
     return 0;
-}
-
-/* The root of the repository of a directory; owned. NULL: none below the home directory. */
-static char *repository_of(const struct tc_adopt_run *run, const char *directory)
-{
-    char *at = strdup(directory);
-    while (at && *at && (!run->home || strcmp(at, run->home) != 0)) {
-        _autofree_ char *mark = tc_cli_format("%s/.git", at);
-        struct stat st;
-        if (mark && !lstat(mark, &st))
-            return at;
-        *strrchr(at, '/') = '\0';
-    }
-    free(at);
-    return NULL;
 }
 
 int tc_adopt_collect(struct tc_adopt_run *run, const char *file, struct tc_failure *failure)

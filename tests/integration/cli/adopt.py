@@ -1037,6 +1037,15 @@ def projects_by_path():
             name="settings above are listed",
             texts=["top/.mcp.json"],
         )
+        part = place.write("home/top/a/.mcp.json", json_servers(part={"command": "node", "args": ["x.js"]}))
+        answer = adopt(
+            place, "--dry-run", "--file", part, name="settings in a part of a repository are shown"
+        )
+        check(
+            "could become a link" in answer.out and "    read " not in answer.out,
+            "they do not grant the part",
+            answer,
+        )
         place.write("home/.mcp.json", json_servers(h={"command": "node", "args": ["x.js"]}))
         answer = adopt(place, "--dry-run", cwd=place.home, name="settings in the home directory are listed")
         check(
