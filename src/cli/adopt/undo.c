@@ -170,9 +170,12 @@ static int take_all_back(struct undo *u, struct tc_failure *failure)
                  : 0;
     for (size_t i = 0; !rc && i < after.server_count; i++) {
         const struct tc_adopt_server *old;
-        if (!was_adopted(&before, &after.servers[i], &old))
+        bool adopted = was_adopted(&before, &after.servers[i], &old);
+        if (!adopted && (!old || same_words(&old->argv, &after.servers[i].argv)))
             continue;
-        if (!u->gone)
+        if (!adopted) /* an earlier toolcage adopted what this one leaves alone */
+            rc = refuse(u, after.servers[i].name, failure);
+        else if (!u->gone)
             rc = take_back(u, &before, &after.servers[i], old, failure);
         else if (would_lose(NULL, &after.servers[i], old))
             rc = refuse(u, after.servers[i].name, failure);
