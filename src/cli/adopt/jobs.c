@@ -271,13 +271,17 @@ static bool is_own_policy(const struct tc_adopt_run *run, const char *policy)
            !strchr(policy + length + 1, '/');
 }
 
-/* Exactly as adopt writes it? */
-static bool is_ours(const struct tc_adopt_run *run, const struct tc_adopt_server *server)
+/* Exactly as adopt writes it for this project, with its own policy? */
+static bool is_ours(const struct tc_adopt_run *run, const char *project,
+                    const struct tc_adopt_server *server)
 {
     char *const *argv = server->argv.items;
+    _autofree_ char *slug = tc_adopt_slug(strrchr(project, '/') + 1);
+    _autofree_ char *part = slug ? tc_cli_format("-%s-", slug) : NULL;
     return server->kind == TC_ADOPT_WRAPPED && server->argv.count > 7 &&
            !strcmp(argv[0], run->program) && !strcmp(argv[2], "--policy") &&
-           is_own_policy(run, argv[3]) && !strcmp(argv[4], "--server") && !strcmp(argv[6], "--");
+           is_own_policy(run, argv[3]) && part && strstr(strrchr(argv[3], '/'), part) &&
+           !strcmp(argv[4], "--server") && !strcmp(argv[6], "--");
 }
 
 /* A server that names toolcage itself. A project could name a policy of its own, or another program
@@ -298,7 +302,7 @@ static char *own_state(const struct tc_adopt_run *run, const struct tc_adopt_tar
         if (!tc_adopt_is_harmless(server->variables[i].name))
             return tc_cli_format(
                 "NOT CAGED for sure: its env changes how toolcage starts; read it");
-    if (target->project && !is_ours(run, server))
+    if (target->project && !is_ours(run, target->project, server))
         return tc_cli_format("%s, but the project chose the policy (%s) or the program: read it",
                              what, line);
     if (policy && policy[0] != '/')

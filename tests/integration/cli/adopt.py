@@ -896,7 +896,7 @@ def named_caged():
     """Servers that look like toolcage are only called caged or wrapped if they are."""
     own = {"command": PROGRAM, "args": ["mcp"]}
     with Place() as place:
-        made = f"{place.home}/.config/toolcage/servers/x.toml"
+        made = f"{place.home}/.config/toolcage/servers/claude-code-project-x.toml"
         exact = ["wrap", "--policy", made, "--server", "x", "--", "y"]
         cases = {
             "script": {"command": "./toolcage", "args": ["mcp"]},
@@ -909,6 +909,10 @@ def named_caged():
             },
             "bare": {"command": "toolcage", "args": exact},
             "path": {"command": PROGRAM, "args": exact, "env": {"PATH": "/evil"}},
+            "user's": {
+                "command": PROGRAM,
+                "args": [word.replace("code-project-x", "code-x") for word in exact],
+            },
             "load": {"command": PROGRAM, "args": exact, "env": {"LD_PRELOAD": "${X}"}},
             "up": {
                 "command": PROGRAM,
