@@ -1164,6 +1164,18 @@ def hidden():
         check(not seen, "no secret of TOML is printed", (seen, answer.out))
 
 
+def linked_home():
+    with Place() as place:
+        place.write(
+            "home/.cursor/mcp.json", json_servers(a={"command": "node", "args": ["${userHome}/srv/x.js"]})
+        )
+        home = place.root + "/link"
+        os.symlink("home", home)
+        adopt(place, "--yes", env={"HOME": home}, name="a home that is a link is adopted")
+        policy = policy_of(place, "cursor-a")
+        check(f'"{home}/srv/x.js"' in policy, "the command has the home that the agent passes", policy)
+
+
 def kept_secrets():
     """--undo never removes the only copy of a secret."""
     server = {"command": "a", "env": {"API_TOKEN": TOKEN}}
@@ -1384,6 +1396,7 @@ for part in (
     projects_by_path,
     project_variables,
     hidden,
+    linked_home,
     kept_secrets,
     after_crashes,
     killed,
