@@ -171,9 +171,9 @@ enum tc_choice_fate tc_choice_fate(const struct tc_choice *choice, const struct 
                                    const char *relative)
 {
     const struct tc_held_row *row = tc_choice_row(choice, item, relative);
-    if (!row)
+    if (!choice)
         return TC_CHOICE_COMES;
-    if (!choice->chosen[row - choice->list->rows])
+    if (!row || !choice->chosen[row - choice->list->rows])
         return TC_CHOICE_STAYS;
     return choice->discards ? TC_CHOICE_GOES : TC_CHOICE_COMES;
 }

@@ -2,9 +2,12 @@
  * Copyright The toolcage authors
  *
  * The digest of a call's staged changes, to which a person's approval is bound:
- * the stored list, with the host's versions, and type, size and content of each staged entry. */
+ * the stored list, with the host's versions, type, size and content of each staged entry, and the
+ * names of entries that the list does not have. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -102,6 +105,64 @@ static int add_entry(SHA2_CTX *ctx, int own, const struct tc_held_list *list,
     return 0;
 }
 
+/* ---- entries without a row, which something else than the call has put there ---- */
+
+enum { ENTRIES_MAX = 2000000 };
+
+struct looking {
+    SHA2_CTX *ctx;
+    const struct tc_held_list *list;
+    const struct tc_held_row **order;
+    int64_t tree;
+};
+
+static int by_place(const void *a, const void *b)
+{
+    return tc_held_order(*(const void *const *)a, *(const void *const *)b);
+}
+
+/* A single file has the name that it has on the host in the list, and another one in the tree. */
+static int add_unlisted(void *userdata, const struct tc_walk_entry *e)
+{
+    const struct looking *l = userdata;
+    const struct tc_held_tree *tree = &l->list->trees[l->tree];
+    bool single = tree->name && strcmp(e->relative, tree->name) == 0;
+    const struct tc_held_row key = {.tree = l->tree,
+                                    .relative = single ? tree->host_name : (char *)e->relative};
+    const struct tc_held_row *wanted = &key;
+    if (key.relative && bsearch(&wanted, l->order, l->list->row_count, sizeof(wanted), by_place))
+        return 0;
+    add_number(l->ctx, l->tree);
+    add_bytes(l->ctx, e->relative, strlen(e->relative));
+    add_number(l->ctx, e->st->stx_mode);
+    return 0;
+}
+
+/* 0, or -1 with errno: some could not be seen. */
+static int add_all_unlisted(SHA2_CTX *ctx, int own, const struct tc_held_list *list)
+{
+    _autofree_ const struct tc_held_row **order = calloc(list->row_count + 1, sizeof(*order));
+    struct looking looking = {.ctx = ctx, .list = list, .order = order};
+    if (!order)
+        return -1;
+    for (size_t i = 0; i < list->row_count; i++)
+        order[i] = &list->rows[i];
+    qsort(order, list->row_count, sizeof(*order), by_place);
+    for (; looking.tree < (int64_t)list->tree_count; looking.tree++) {
+        struct tc_walk walk = {
+            .visit = add_unlisted, .userdata = &looking, .entries_max = ENTRIES_MAX};
+        char number[24];
+        (void)snprintf(number, sizeof(number), "%lld", (long long)looking.tree);
+        _autofd_ int fd = openat(own, number, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0 || tc_walk(&walk, fd) < 0)
+            return -1;
+        errno = E2BIG;
+        if (walk.skipped)
+            return -1;
+    }
+    return 0;
+}
+
 int tc_held_digest(int own, struct tc_held_list *list, char ret[TC_DIGEST_SIZE])
 {
     struct tc_wire w = TC_WIRE_PUT_INIT;
@@ -114,8 +175,9 @@ int tc_held_digest(int own, struct tc_held_list *list, char ret[TC_DIGEST_SIZE])
     add_bytes(&ctx, w.out.data, w.out.len);
     tc_buf_done(&w.out);
     for (size_t i = 0; i < list->row_count && rc == 0; i++)
-        if (list->rows[i].kind)
-            rc = add_entry(&ctx, own, list, &list->rows[i]);
+        rc = add_entry(&ctx, own, list, &list->rows[i]);
+    if (rc == 0)
+        rc = add_all_unlisted(&ctx, own, list);
     tc_digest_finish(&ctx, ret);
     return rc;
 }

@@ -161,7 +161,8 @@ void tc_question_count(struct tc_slice answered, size_t before, struct tc_decide
         ret->left += why.at && !tc_scan_is(why, "discarded");
         ret->applied += !why.at;
     }
-    ret->discarded = before - ret->applied - ret->left;
+    size_t known = ret->applied + ret->left;
+    ret->discarded = before > known ? before - known : 0;
 }
 
 int tc_question_settle(struct tc_question *q, const char *action, const char *digest, size_t count,

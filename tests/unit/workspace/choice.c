@@ -121,7 +121,8 @@ static void items_have_the_fate_of_its_row(void **state)
         assert_int_equal(tc_choice_fate(&choice, &items[1], "new"),
                          discards ? TC_CHOICE_GOES : TC_CHOICE_COMES);
         assert_int_equal(tc_choice_fate(&choice, &items[0], "new"), TC_CHOICE_STAYS);
-        assert_int_equal(tc_choice_fate(&choice, &items[0], "way"), TC_CHOICE_COMES);
+        assert_int_equal(tc_choice_fate(&choice, &items[0], "way"), TC_CHOICE_STAYS);
+        assert_int_equal(tc_choice_fate(&choice, &items[0], "unlisted"), TC_CHOICE_STAYS);
         assert_ptr_equal(tc_choice_row(&choice, &items[1], "new"), &rows[12]);
         assert_null(tc_choice_row(&choice, &items[1], "news"));
         tc_choice_done(&choice);
