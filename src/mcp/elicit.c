@@ -205,10 +205,10 @@ static int ask(struct tc_mcp_call *c, const char *text, bool client, struct tool
                                 "it is too long to be shown to the client's user; `toolcage call` "
                                 "at a terminal shows all of it",
                                 err);
-    else if (subject && digest && tc_mcp_is_crowded(c->request.session->server))
-        rc = toolcage_call_deny(c->call, "8 other calls wait for an approval: wait for one", err);
     else if (subject && digest && !client)
         rc = tc_mcp_enqueue(c, text, digest, err);
+    else if (subject && digest && tc_mcp_is_crowded(c->request.session->server))
+        rc = toolcage_call_deny(c->call, TC_MCP_CROWDED, err);
     else if (subject && digest)
         rc = strcmp(c->request.version, TC_MCP_STATELESS) == 0
                  ? answer_with_question(c, subject, digest)

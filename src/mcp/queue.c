@@ -18,6 +18,10 @@ int tc_mcp_enqueue(struct tc_mcp_call *c, const char *text, const char *digest,
         int rc = toolcage_call_approve_again(c->call, digest, count, err);
         return rc < 0 ? rc : TC_MCP_STARTS;
     }
+    if (tc_mcp_is_crowded(c->request.session->server)) {
+        int rc = toolcage_call_deny(c->call, TC_MCP_CROWDED, err);
+        return rc < 0 ? rc : TC_MCP_STARTS; /* start refuses the call */
+    }
     c->digest = strdup(digest);
     if (!c->digest)
         return TOOLCAGE_EMEMORY;
@@ -50,5 +54,5 @@ bool tc_mcp_queue_take(struct tc_mcp_call *c)
     if (rc < 0)
         toolcage_error_free(err); /* start denies it */
     free(reason);
-    return answer != TC_ANSWER_NONE;
+    return answer != TC_ANSWER_NONE || tc_mcp_review_gone(c);
 }

@@ -6,12 +6,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "approve/queue/queue.h"
 #include "mcp/server.h"
 
 /* Bytes of the list and the diffs; no change is applied that was not shown. */
 enum { SHOWN_MAX = 8192 };
+
+static const char unanswered[] = "the server ended before a person answered";
 
 static bool waits(const struct toolcage_result *result)
 {
@@ -43,6 +46,57 @@ static void note_staged(struct tc_mcp_call *c, const char *why)
                  why) < 0)
         text = NULL;
     note(c, text);
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec now = {0};
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* How many changes of the call are still staged; -1: not known. */
+static int64_t count_staged(const struct tc_mcp_call *c)
+{
+    struct tc_mcp *server = c->request.session ? c->request.session->server : NULL;
+    const char *id = toolcage_call_id(c->call);
+    char *json = NULL;
+    json_t *row;
+    size_t i;
+    if (!server || tc_mcp_engine(server, NULL) ||
+        toolcage_engine_changes_json(server->engine, NULL, 0, NULL, &json, NULL))
+        return -1;
+    json_t *all = json_loads(json, JSON_ALLOW_NUL, NULL);
+    int64_t count = all ? 0 : -1;
+    json_array_foreach(json_object_get(all, "held"), i, row)
+    {
+        const char *call = json_string_value(json_object_get(row, "call"));
+        if (call && id && strcmp(call, id) == 0)
+            count = json_integer_value(json_object_get(row, "changes"));
+    }
+    json_decref(all);
+    toolcage_free(json);
+    return count;
+}
+
+/* Without a yes: a person may have settled the changes otherwise meanwhile. */
+static void note_refused(struct tc_mcp_call *c, const char *why)
+{
+    int64_t left = count_staged(c);
+    char *text = NULL;
+    int rc = 0;
+    if (left == 0)
+        text = strdup("note: the changes no longer wait: somebody has applied or discarded them by "
+                      "toolcage changes");
+    else if (left < 0 || left == c->changes)
+        rc = asprintf(
+            &text, "note: the changes are not approved (%s). They stay staged for a person", why);
+    else
+        rc = asprintf(&text,
+                      "note: the changes are not approved (%s). %lld of %lld stay staged for a "
+                      "person; somebody has applied or discarded the others",
+                      why, (long long)left, (long long)c->changes);
+    note(c, rc < 0 ? NULL : text);
 }
 
 /* ---- the question ---- */
@@ -86,14 +140,11 @@ static bool ask_client(struct tc_mcp_call *c, const char *tool, const char *json
     return fits;
 }
 
-static bool ask_queue(struct tc_mcp_call *c, const char *tool, const json_t *staged)
+static bool ask_queue(struct tc_mcp_call *c, const char *tool)
 {
     struct tc_queue_fault fault;
     const struct tc_queue_changes changes = {
-        .call = toolcage_call_id(c->call),
-        .digest = c->digest,
-        .tool = tool,
-        .count = (int64_t)json_array_size(json_object_get(staged, "changes"))};
+        .call = toolcage_call_id(c->call), .digest = c->digest, .tool = tool, .count = c->changes};
     if (tc_wait_begin_changes(&changes, "mcp", &c->wait, &fault) == 0)
         return true;
     note_staged(c, fault.text);
@@ -105,6 +156,7 @@ static bool ask_somebody(struct tc_mcp_call *c, const char *json)
     const struct tc_mcp *server = c->request.session->server;
     json_t *staged = json_loads(json, JSON_ALLOW_NUL, NULL);
     const char *digest = json_string_value(json_object_get(staged, "digest"));
+    c->changes = (int64_t)json_array_size(json_object_get(staged, "changes"));
     bool asked = false, client = server->what->elicits && c->request.session->elicits &&
                                  strcmp(c->request.version, TC_MCP_STATELESS) != 0;
     c->digest = digest ? strdup(digest) : NULL;
@@ -113,7 +165,7 @@ static bool ask_somebody(struct tc_mcp_call *c, const char *json)
     else if (client)
         asked = ask_client(c, c->tool, json);
     else if (server->what->queues)
-        asked = ask_queue(c, c->tool, staged);
+        asked = ask_queue(c, c->tool);
     json_decref(staged);
     if (!asked) {
         free(c->digest);
@@ -129,12 +181,16 @@ bool tc_mcp_review(struct tc_mcp_call *c, const struct toolcage_result *result)
     bool asked = false;
     if (!server || !(server->what->elicits || server->what->queues) || !waits(result))
         return false;
-    if (tc_mcp_is_crowded(server))
+    if (server->stopping)
+        note_staged(c, unanswered);
+    else if (tc_mcp_is_crowded(server))
         note_staged(c, "8 other calls wait for an approval");
     else if (!tc_mcp_engine(server, NULL) &&
              toolcage_engine_changes_json(server->engine, toolcage_call_id(c->call), 0, NULL, &json,
                                           NULL) == 0)
         asked = ask_somebody(c, json);
+    else
+        note_staged(c, "they cannot be read now");
     toolcage_free(json);
     return asked;
 }
@@ -152,7 +208,7 @@ static void apply(struct tc_mcp_call *c)
     if (tc_mcp_engine(server, &err) ||
         toolcage_engine_settle_seen_json(server->engine, toolcage_call_id(c->call),
                                          TOOLCAGE_SETTLE_COMMIT, c->digest, 0, NULL, &json, &err)) {
-        note_staged(c, err ? toolcage_error_message(err) : "out of memory");
+        note_refused(c, err ? toolcage_error_message(err) : "out of memory");
         toolcage_error_free(err);
         return;
     }
@@ -180,20 +236,39 @@ void tc_mcp_review_answered(struct tc_mcp_call *c, const json_t *result)
     if (action && strcmp(action, "accept") == 0 && answer && strcmp(answer, "yes") == 0)
         apply(c);
     else if (!action)
-        note_staged(c, "the client could not ask its user");
+        note_refused(c, "the client could not ask its user");
     else
-        note_staged(c, reason && *reason ? reason : "a person did not approve them");
+        note_refused(c, reason && *reason ? reason : "a person did not approve them");
 }
 
 void tc_mcp_review_queued(struct tc_mcp_call *c, enum tc_answer answer, const char *reason)
 {
     char *text = NULL;
     if (answer == TC_ANSWER_NO) {
-        note_staged(c, reason ? reason : "a person did not approve them");
+        note_refused(c, reason ? reason : "a person did not approve them");
         return;
     }
     if (asprintf(&text, "note: a person has decided about the changes: %s",
                  reason ? reason : "yes") < 0)
         text = NULL;
     note(c, text);
+}
+
+void tc_mcp_review_unanswered(struct tc_mcp_call *c)
+{
+    if (!c->note)
+        note_refused(c, unanswered);
+}
+
+bool tc_mcp_review_gone(struct tc_mcp_call *c)
+{
+    enum { LOOK_MS = 2000 };
+    if (!c->ended || !c->wait || now_ms() < c->look_ms)
+        return false;
+    bool first = !c->look_ms, gone = !first && count_staged(c) == 0, again = c->gone;
+    c->look_ms = now_ms() + LOOK_MS;
+    c->gone = gone;
+    if (gone && again) /* who has settled them may be about to answer */
+        note_refused(c, "");
+    return gone && again;
 }

@@ -313,16 +313,13 @@ void tc_mcp_cancel(struct tc_mcp_session *session, const json_t *id)
 
 void tc_mcp_stop(struct tc_mcp *server)
 {
+    server->stopping = true;
     for (size_t i = server->call_count; i-- > 0;) {
         (void)toolcage_call_cancel(server->calls[i].call);
         if (server->calls[i].digest)
             tc_mcp_start(server, i); /* ends it */
     }
 }
-
-static const char unanswered[] = "note: the changes are not applied (the server ended before a "
-                                 "person answered). They stay staged for a "
-                                 "person";
 
 static void end_call(struct tc_mcp *server, size_t index, struct toolcage_error *err)
 {
@@ -335,11 +332,13 @@ static void end_call(struct tc_mcp *server, size_t index, struct toolcage_error 
         c->ended = true;
         return;
     }
+    if (c->ended && !c->cancelled)
+        tc_mcp_review_unanswered(c);
     if (c->cancelled) {
         tc_mcp_drop(&c->request);
         toolcage_error_free(err);
     } else if (result) {
-        answer_result(&c->request, result, c->note ? c->note : c->ended ? unanswered : NULL);
+        answer_result(&c->request, result, c->note);
     } else {
         answer_failure(&c->request, err);
     }

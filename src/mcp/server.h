@@ -61,6 +61,9 @@ struct tc_mcp_call {
     /* The call waits for an approval of this digest, by the answer to this request; NULL: it was
      * started. */
     char *digest;
+    int64_t changes; /* how many were staged at the question */
+    int64_t look_ms; /* when it is looked next whether they still are */
+    bool gone;       /* the last time they were not */
     unsigned long long asked;
     struct tc_wait *wait; /* the answer comes from the queue instead; NULL: it does not */
     /* The call has ended, and waits for a person's decision about its staged changes, which have
@@ -100,6 +103,7 @@ struct tc_mcp {
     struct tc_mcp_again again[TC_MCP_AGAIN_MAX];
     size_t again_next;
     bool replaced; /* in the last message that tc_mcp_read() returned */
+    bool stopping; /* no more questions: nobody is there to answer */
     bool failed;   /* no memory for a response: the client would wait forever */
 };
 
@@ -171,6 +175,7 @@ bool tc_mcp_ask_client(struct tc_mcp_call *c, json_t *params);
 void tc_mcp_put_escaped(FILE *out, const char *text, bool lines);
 /* The form of a question with this title: yes or no, and a reason. NULL: out of memory. */
 json_t *tc_mcp_question_schema(const char *title);
+#define TC_MCP_CROWDED "8 other calls wait for an approval: wait for one"
 /* Do as many calls wait for a person as may? */
 bool tc_mcp_is_crowded(const struct tc_mcp *server);
 
@@ -182,6 +187,13 @@ bool tc_mcp_review(struct tc_mcp_call *c, const struct toolcage_result *result);
 void tc_mcp_review_answered(struct tc_mcp_call *c, const json_t *result);
 /* The answer in the queue; the person's program has applied the changes. */
 void tc_mcp_review_queued(struct tc_mcp_call *c, enum tc_answer answer, const char *reason);
+
+/* Looks from time to time. True: the changes of a call that waits in the queue are no longer
+ * staged.
+ */
+bool tc_mcp_review_gone(struct tc_mcp_call *c);
+/* The server ends before an answer; does nothing if there was one. */
+void tc_mcp_review_unanswered(struct tc_mcp_call *c);
 
 /* again.c: answers for the rest of the server */
 void tc_mcp_again_keep(struct tc_mcp *server, const char *digest);

@@ -34,7 +34,7 @@ void tc_choice_done(struct tc_choice *choice);
 /* The row of the item's change at `relative`, or NULL. */
 const struct tc_held_row *tc_choice_row(const struct tc_choice *choice, const struct tc_item *item,
                                         const char *relative);
-/* Without a choice everything is committed; with one, what has no row stays staged. */
+/* Without a choice everything is committed; with one, an entry without a row stays staged. */
 enum tc_choice_fate tc_choice_fate(const struct tc_choice *choice, const struct tc_item *item,
                                    const char *relative);
 

@@ -110,7 +110,8 @@ static char *review_changes(void *userdata, struct toolcage_engine *engine, cons
     _autoreview_ struct tc_review review = {0};
     bool whole = false;
     (void)userdata;
-    if (tc_review_make(&review, tc_json_of(json)) || review.count > FILES_MAX)
+    if (tc_review_make(&review, tc_json_of(json)) || review.count > FILES_MAX ||
+        tc_review_caches_alone(&review)) /* a yes leaves caches out */
         return NULL;
     char *shown = tc_diff_text(engine, &review, SECONDS, &whole);
     if (whole)

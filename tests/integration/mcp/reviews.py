@@ -6,6 +6,8 @@ diff. Without one they stay staged, and the model reads which."""
 import json
 import os
 import signal
+import subprocess
+import time
 
 import scene
 from approval_scene import YES, Elicited, text_of
@@ -97,7 +99,7 @@ def no_answer_keeps_changes_staged(place, policy):
         ):
             answer = server.answer(server.question("edit", edit(place, "echo x > b")), result)
             cli.check(
-                f"not applied ({words})" in text_of(answer)
+                f"not approved ({words})" in text_of(answer)
                 and "stay staged" in text_of(answer)
                 and read(place, "b") is None
                 and len(staged(place)) == 1,
@@ -204,7 +206,7 @@ def queue_answers_for_the_call(place, policy):
     with Elicited(place, policy, "--queue", can=False) as server:
         for script, yes, words in (
             ("echo x > q; echo evil > .envrc", True, "applied 1, discarded 0, still staged 1"),
-            ("echo y > q", False, "not applied (not on a Sunday)"),
+            ("echo y > q", False, "not approved (not on a Sunday)"),
         ):
             params = {"name": "edit", "arguments": edit(place, script)}
             server.send({"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": params})
@@ -227,6 +229,65 @@ def queue_answers_for_the_call(place, policy):
                 (str(shown), str(done), answer),
             )
             discard_all(place)
+
+
+def end_of_input_ends_the_server(place, policy):
+    """A call that runs when the client goes is cancelled, and nobody is asked about its changes."""
+    for words in (["--elicit"], ["--queue"]):
+        with Elicited(place, policy, *words, can=words == ["--elicit"]) as server:
+            params = {"name": "edit", "arguments": edit(place, "echo x > b; sleep 60")}
+            server.send({"jsonrpc": "2.0", "id": 4, "method": "tools/call", "params": params})
+            time.sleep(1)
+            server.process.stdin.close()
+            answer = server.receive() or {}
+            try:
+                code = server.process.wait(20)
+            except subprocess.TimeoutExpired:
+                code = "still runs"
+                server.process.kill()
+            cli.check(
+                code == 0
+                and answer.get("id") == 4
+                and "the server ended before a person answered" in text_of(answer)
+                and len(staged(place)) == 1
+                and not json.loads(place.run("approvals", "list", "--json").out)["requests"],
+                f"{words}: the end of the input",
+                (code, answer),
+            )
+            discard_all(place)
+
+
+def changes_settled_elsewhere_are_told(place, policy):
+    with Elicited(place, policy, "--queue", can=False) as server:
+        for script, paths, words in (
+            ("echo x > s", [], "no longer wait: somebody has applied or discarded them"),
+            ("echo x > s1; echo x > s2", [os.path.join(place.project, "s1")], "1 of 2 stay staged"),
+        ):
+            params = {"name": "edit", "arguments": edit(place, script)}
+            server.send({"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": params})
+            scene.until(lambda: json.loads(place.run("approvals", "list", "--json").out)["requests"])
+            (request,) = json.loads(place.run("approvals", "list", "--json").out)["requests"]
+            done = place.run("changes", request["subject"]["changes"]["call"], "commit", *paths)
+            if paths:
+                place.run("approvals", "deny", request["id"])
+            answer = server.receive() or {}
+            cli.check(
+                answer.get("id") == 5 and words in text_of(answer),
+                f"{script}, {paths}: the model reads that they were settled",
+                (str(done), answer),
+            )
+            discard_all(place)
+
+
+def caches_alone_are_not_asked_about(place, policy):
+    with Elicited(place, policy, "--elicit") as server:
+        answer = server.call("edit", edit(place, "mkdir __pycache__; echo x > __pycache__/a.pyc"))
+        cli.check(
+            "result" in answer and read(place, "__pycache__/a.pyc") is None,
+            "a yes would apply nothing",
+            answer,
+        )
+        discard_all(place)
 
 
 def killed_server_loses_nothing(place, policy):
@@ -254,6 +315,9 @@ with cli.Place() as place:
         long_or_hostile_diffs_fool_nobody,
         clients_that_cannot_ask_get_staged_changes,
         queue_answers_for_the_call,
+        end_of_input_ends_the_server,
+        changes_settled_elsewhere_are_told,
+        caches_alone_are_not_asked_about,
         killed_server_loses_nothing,
     ):
         part(place, policy)
