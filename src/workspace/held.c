@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 #include "base/fd.h"
@@ -18,7 +19,7 @@
 #include "workspace/journal.h"
 #include "workspace/reading.h"
 
-enum { LIST_MAX = 512 << 20, ID_LENGTH = 26 };
+enum { LIST_MAX = 512 << 20, ID_LENGTH = 26, LOCK_US = 5000000 };
 
 static int fail_held(struct tc_outcome *outcome, const char *call, int code, const char *hint,
                      const char *what)
@@ -367,6 +368,14 @@ static int settle_seen(int own, struct tc_held_list *list, enum tc_held_action a
     return rc;
 }
 
+static int fail_gone(struct tc_outcome *outcome, const char *call)
+{
+    errno = 0;
+    return fail_held(outcome, call, TOOLCAGE_EUSAGE,
+                     "`toolcage changes` lists the calls that have any",
+                     "there are no staged changes of a call");
+}
+
 int tc_held_settle(const char *call, enum tc_held_action action, const struct tc_strv *paths,
                    const char *seen, struct tc_outcome *outcome)
 {
@@ -379,16 +388,16 @@ int tc_held_settle(const char *call, enum tc_held_action action, const struct tc
         if (errno != ENOENT)
             return fail_held(outcome, call, TOOLCAGE_ESYSTEM, "look into the state directory",
                              "cannot open the staged changes of call");
-        errno = 0;
-        return fail_held(outcome, call, TOOLCAGE_EUSAGE,
-                         "`toolcage changes` lists the calls that "
-                         "have any",
-                         "there are no staged changes of a call");
+        return fail_gone(outcome, call);
     }
     /* a process that was cloned during an earlier request may still hold the lock */
-    if (tc_store_lock(own, true) < 0)
-        return fail_held(outcome, call, TOOLCAGE_EBACKEND, "try again when it has ended",
-                         "another program is committing or discarding the changes of call");
+    struct stat st;
+    if (tc_store_wait(own, action == TC_HELD_SHOW ? LOCK_SH : LOCK_EX, LOCK_US) < 0)
+        return fail_held(
+            outcome, call, TOOLCAGE_EBACKEND, "try again when it has ended",
+            "another program is reading, committing or discarding the changes of call");
+    if (fstat(own, &st) == 0 && !st.st_nlink)
+        return fail_gone(outcome, call);
     if (action == TC_HELD_DISCARD && !paths->count && !seen)
         rc = discard_all(dir, call, outcome);
     else if (read_list(own, &list) < 0)
