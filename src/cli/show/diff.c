@@ -10,7 +10,7 @@
 
 #include "cli/show/say.h"
 
-enum { SECONDS = 10, UNCOMPARED_LISTED = 20 };
+enum { SECONDS = 10 };
 
 static const char none[] = "/dev/null";
 static const char not_text[] = "not text", too_large[] = "too large";
@@ -124,9 +124,12 @@ static const char *put_changed(FILE *out, struct comparing *c, const struct tc_r
     struct stat st;
     if (!pair->host)
         return "its name is not UTF-8";
-    if (lstat(pair->host, &st) || !S_ISREG(st.st_mode))
-        return "this machine has no such file";
-    if (!st.st_size)
+    bool other = lstat(pair->host, &st) || !S_ISREG(st.st_mode);
+    if (other && is(row, "deleted"))
+        return NULL; /* its line in the list is complete */
+    if (other)
+        (void)fprintf(out, "replaces something that is not a file here: %s\n", pair->names[1]);
+    if (other || !st.st_size)
         return put_new(out, c, pair) ? NULL : "out of memory";
     const char *why = tc_cli_now_ms() < c->until ? put_compared(out, c, pair) : "";
     if (!why)
@@ -165,8 +168,7 @@ static const char *put_change(FILE *out, struct comparing *c, const struct tc_re
 static void put_uncompared(FILE *out, const struct comparing *c, const struct tc_review_row *row,
                            const char *why)
 {
-    bool known = why == not_text || why == too_large;
-    _autofree_ char *sha256 = known ? tc_json_text(tc_json_get(row->file, "sha256")) : NULL;
+    _autofree_ char *sha256 = tc_json_text(tc_json_get(row->file, "sha256"));
     (void)fprintf(out, "not compared  %s  (%s", tc_review_name(c->review, row), why);
     if (sha256)
         (void)fprintf(out, "; %" PRId64 " bytes, sha256 %s",
@@ -178,7 +180,8 @@ static void put_row(FILE *out, FILE *left, struct comparing *c, const struct tc_
 {
     const char *why = put_change(out, c, row);
     c->hidden = c->hidden || (why && why != not_text);
-    if (why && c->lines.uncompared++ < UNCOMPARED_LISTED)
+    c->lines.uncompared += why != NULL;
+    if (why)
         put_uncompared(left, c, row, why);
 }
 
@@ -240,9 +243,6 @@ static int print_all(struct comparing *c)
 {
     struct piece last;
     int rc = open_piece(&last) ? print_rows(last.out, c) : 0;
-    if (last.out && c->lines.uncompared > UNCOMPARED_LISTED)
-        (void)fprintf(last.out, "not compared  %zu more files\n",
-                      c->lines.uncompared - UNCOMPARED_LISTED);
     _autofree_ char *sum = tc_review_sum(c->review, &c->lines);
     if (last.out && sum && (*sum || !c->review->count))
         (void)fprintf(last.out, "%s\n", *sum ? sum : "nothing is held");
@@ -261,7 +261,7 @@ char *tc_diff_text(struct toolcage_engine *engine, const struct tc_review *revie
         return NULL;
     tc_review_put(c.into, review);
     int rc = print_all(&c);
-    *ret_whole = !c.hidden && c.lines.uncompared <= UNCOMPARED_LISTED;
+    *ret_whole = !c.hidden && tc_review_known(review);
     if (!fclose(c.into) && !rc)
         return text;
     free(text);

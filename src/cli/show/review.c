@@ -266,6 +266,14 @@ bool tc_review_hides(const struct tc_review *review, const struct tc_review_row 
     return !review->all && row->sort != TC_REVIEW_ROW;
 }
 
+bool tc_review_known(const struct tc_review *review)
+{
+    for (size_t i = 0; i < review->count; i++)
+        if (review->rows[i].file.at && !tc_json_get(review->rows[i].file, "sha256").at)
+            return false;
+    return true;
+}
+
 static bool waits(const struct tc_review_row *row)
 {
     return row->held && !strcmp(row->held, TOOLCAGE_HELD_APPROVAL);

@@ -40,6 +40,8 @@ const char *tc_review_name(const struct tc_review *review, const struct tc_revie
 void tc_review_put_detail(FILE *out, const struct tc_review_row *row);
 /* Is the row only counted in a summary line (caches, new git objects)? */
 bool tc_review_hides(const struct tc_review *review, const struct tc_review_row *row);
+/* Has each staged file a digest, which a diff prints if it does not show the content? */
+bool tc_review_known(const struct tc_review *review);
 /* Is it the index of a git repository? */
 bool tc_review_is_index(const char *path);
 /* Do caches await approval? Do they, and are all changes caches? */
