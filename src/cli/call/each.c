@@ -19,11 +19,10 @@ static bool is_below(const struct tc_review *r, size_t above, size_t below)
 {
     const char *path = r->rows[above].path;
     size_t n = strlen(path);
-    return r->rows[above].directory && !strncmp(path, r->rows[below].path, n) &&
-           r->rows[below].path[n] == '/';
+    return !strncmp(path, r->rows[below].path, n) && r->rows[below].path[n] == '/';
 }
 
-/* Does the directory contain other changes? It is then decided with them. */
+/* Are there changes below it? Below a file that replaced a directory, these are removals. */
 static bool holds_more(const struct tc_review *r, size_t row)
 {
     size_t n = strlen(r->rows[row].path);
@@ -31,6 +30,24 @@ static bool holds_more(const struct tc_review *r, size_t row)
         if (is_below(r, row, i))
             return true;
     return false;
+}
+
+/* A new directory, or one that is deleted, is decided with its content. */
+static bool follows_content(const struct tc_review *r, size_t row)
+{
+    bool deleted = strcmp(r->rows[row].kind, "deleted") == 0;
+    return deleted ? holds_more(r, row)
+                   : r->rows[row].directory && strcmp(r->rows[row].kind, "modified") != 0 &&
+                         holds_more(r, row);
+}
+
+/* The row whose answer is also for this one, because it replaced the directory above; or itself. */
+static size_t decided_by(const struct tc_review *r, size_t row)
+{
+    for (size_t i = 0; i < row; i++)
+        if (!r->rows[i].directory && is_below(r, i, row) && strcmp(r->rows[i].kind, "deleted") != 0)
+            return i;
+    return row;
 }
 
 /* A steering file has a question of its own, with a yes of its own. */
@@ -57,13 +74,17 @@ static void show_row(const struct tc_question *q, const struct tc_review_row *ro
 }
 
 /* False: stop asking. */
-static bool ask_row(struct tc_question *q, const struct tc_review_row *row, enum verdict *ret)
+static bool ask_row(struct tc_question *q, size_t index, enum verdict *ret)
 {
+    const struct tc_review_row *row = &q->review.rows[index];
     static const char plain[] = "apply this one? y: yes, d: discard it, q: no more of them, else: "
                                 "later",
                       steers[] = "programs here load or run this file by themselves; apply it? s: "
                                  "yes, even so, d: discard it, q: no more of them, else: later";
     show_row(q, row);
+    if (holds_more(&q->review, index))
+        tc_cli_say(row->directory ? "this one is applied or discarded only with everything below it"
+                                  : "it replaces a directory, whose content is removed");
     char answer = ask_action(q, is_steering(row) ? steers : plain);
     if (answer == (is_steering(row) ? 's' : 'y'))
         *ret = APPLY;
@@ -79,7 +100,7 @@ static void judge_directory(const struct tc_review *r, size_t row, enum verdict 
     enum verdict all = LATER;
     bool first = true;
     for (size_t i = row + 1; i < r->count && !strncmp(r->rows[i].path, r->rows[row].path, n); i++) {
-        if (!is_below(r, row, i) || holds_more(r, i))
+        if (!is_below(r, row, i) || follows_content(r, i))
             continue;
         all = first || all == verdicts[i] ? verdicts[i] : LATER;
         first = false;
@@ -87,6 +108,21 @@ static void judge_directory(const struct tc_review *r, size_t row, enum verdict 
             return;
     }
     verdicts[row] = all;
+}
+
+/* A path means everything below it, too, so a changed directory keeps its verdict only if that is
+ * everything's. */
+static void judge_changed(const struct tc_question *q, size_t row, enum verdict *verdicts)
+{
+    const struct tc_review *r = &q->review;
+    bool same = true;
+    for (size_t i = row + 1; i < r->count; i++)
+        same = same && (!is_below(r, row, i) || verdicts[i] == verdicts[row]);
+    if (same || verdicts[row] == LATER)
+        return;
+    verdicts[row] = LATER;
+    tc_cli_say("%s stays staged: the changes below it have other answers",
+               tc_review_name(r, &r->rows[row]));
 }
 
 /* Git objects are not asked about; they are applied if anything is applied, because only other
@@ -138,6 +174,20 @@ static int settle_all(struct tc_question *q, const enum verdict *verdicts)
     return rc ? rc : settle_verdict(q, "discard", applies ? NULL : q->digest, DISCARD, verdicts);
 }
 
+static void judge_all(const struct tc_question *q, enum verdict *verdicts)
+{
+    const struct tc_review *r = &q->review;
+    judge_objects(r, verdicts);
+    for (size_t i = 0; i < r->count; i++)
+        verdicts[i] = verdicts[decided_by(r, i)];
+    for (size_t i = 0; i < r->count; i++)
+        if (follows_content(r, i))
+            judge_directory(r, i, verdicts);
+    for (size_t i = r->count; i-- > 0;) /* the deepest first */
+        if (r->rows[i].directory && holds_more(r, i) && !follows_content(r, i))
+            judge_changed(q, i, verdicts);
+}
+
 int tc_question_each(struct tc_question *q)
 {
     const struct tc_review *r = &q->review;
@@ -147,15 +197,12 @@ int tc_question_each(struct tc_question *q)
     for (size_t i = 0; i < r->count; i++) {
         if (tc_review_hides(r, &r->rows[i]))
             continue;
-        if (holds_more(r, i))
+        if (follows_content(r, i) || decided_by(r, i) != i)
             show_row(q, &r->rows[i]);
-        else if (!ask_row(q, &r->rows[i], &verdicts[i]))
+        else if (!ask_row(q, i, &verdicts[i]))
             break;
     }
-    judge_objects(r, verdicts);
-    for (size_t i = 0; i < r->count; i++)
-        if (holds_more(r, i))
-            judge_directory(r, i, verdicts);
+    judge_all(q, verdicts);
     int rc = settle_all(q, verdicts);
     if (!rc && tc_review_caches(r))
         tc_cli_hint("toolcage changes %s commit --all applies the caches, discard deletes them",
