@@ -7,13 +7,16 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <toolcage/error.h>
+#include <unistd.h>
 
 #include "approve/queue/store.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/jsontext.h"
+#include "state/store.h"
 
 enum { READ_TRIES = 150, PAUSE_NS = 20000000 }; /* three seconds */
 
@@ -155,6 +158,53 @@ static int store_answer(int dir, const struct tc_queued *q, const char *text,
                                strerror(errnum));
 }
 
+/* ---- claiming ---- */
+
+int tc_queue_claim(const struct tc_queued *queued, struct tc_queue_claim *claim,
+                   struct tc_queue_fault *fault)
+{
+    const int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+    if (claim->fd >= 0)
+        return 0;
+    _autofd_ int dir = tc_queue_open(fault);
+    if (dir < 0)
+        return TAKE_FD(dir);
+    _autofd_ int lock = tc_queue_lock(dir, fault);
+    if (lock < 0)
+        return TAKE_FD(lock);
+    _autofd_ int request = tc_queue_request(dir, queued->id);
+    if (request < 0 || !tc_queue_waits(request))
+        return fail_gone(queued->id, fault);
+    struct tc_queue_verdict verdict = tc_queue_verdict(dir, queued->id, queued->digest);
+    free(verdict.reason);
+    if (verdict.answer != TC_ANSWER_NONE)
+        return fail_answered(dir, queued, fault);
+    (void)snprintf(claim->name, sizeof(claim->name), "%s%s", queued->id, tc_queue_claim_end);
+    _autofd_ int fd = openat(dir, claim->name, flags, 0600);
+    if (tc_store_own(fd, S_IFREG) && tc_store_lock(fd, false) == 0) {
+        claim->dir = TAKE_FD(dir);
+        claim->fd = TAKE_FD(fd);
+        return 0;
+    }
+    return errno == EWOULDBLOCK || errno == ENOENT
+               ? tc_queue_fail(fault, TOOLCAGE_EUSAGE, list_hint,
+                               "another program is deciding about request %s", queued->id)
+               : tc_queue_fail(fault, TOOLCAGE_ESYSTEM, "make room in the state directory",
+                               "the request %s cannot be claimed: %s", queued->id, strerror(errno));
+}
+
+void tc_queue_unclaim(struct tc_queue_claim *claim)
+{
+    if (claim->fd < 0)
+        return;
+    (void)unlinkat(claim->dir, claim->name, 0);
+    (void)close(claim->fd);
+    (void)close(claim->dir);
+    *claim = (struct tc_queue_claim)TC_QUEUE_UNCLAIMED;
+}
+
+/* ---- */
+
 /* The host removes the answer when it has read it, and then the request. */
 static int await_reader(int dir, const struct tc_queued *q, int request, int answer,
                         struct tc_queue_fault *fault)
@@ -163,19 +213,31 @@ static int await_reader(int dir, const struct tc_queued *q, int request, int ans
     tc_queue_answer_name(q->id, name);
     for (int i = 0; i < READ_TRIES; i++) {
         bool waits = tc_queue_waits(request);
-        if (tc_queue_removed(answer))
+        bool read = tc_queue_removed(answer);
+        if (read && !waits)
             return 0;
-        if (!waits) {
+        if (!read && !waits) {
             (void)unlinkat(dir, name, 0);
             return fail_gone(q->id, fault);
         }
         (void)nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
     }
-    return 1;
+    return tc_queue_removed(answer) ? 0 : 1;
 }
 
 int tc_queue_answer(const struct tc_queued *queued, enum tc_answer said, const char *reason,
                     struct tc_queue_fault *fault)
+{
+    struct tc_queue_claim claim = TC_QUEUE_UNCLAIMED;
+    int r = tc_queue_claim(queued, &claim, fault);
+    if (r == 0)
+        r = tc_queue_answer_claimed(&claim, queued, said, reason, fault);
+    tc_queue_unclaim(&claim);
+    return r;
+}
+
+int tc_queue_answer_claimed(const struct tc_queue_claim *claim, const struct tc_queued *queued,
+                            enum tc_answer said, const char *reason, struct tc_queue_fault *fault)
 {
     if (reason && strlen(reason) > TC_QUEUE_REASON_MAX)
         return tc_queue_fail(fault, TOOLCAGE_EUSAGE, "write a shorter one",
@@ -183,12 +245,9 @@ int tc_queue_answer(const struct tc_queued *queued, enum tc_answer said, const c
     _autofree_ char *text = write_file(queued, said, reason);
     if (!text)
         return tc_queue_fail(fault, TOOLCAGE_EMEMORY, NULL, "out of memory");
-    _autofd_ int dir = tc_queue_open(fault);
-    if (dir < 0)
-        return TAKE_FD(dir);
-    _autofd_ int request = tc_queue_request(dir, queued->id);
+    _autofd_ int request = tc_queue_request(claim->dir, queued->id);
     if (request < 0 || !tc_queue_waits(request))
         return fail_gone(queued->id, fault);
-    _autofd_ int answer = store_answer(dir, queued, text, fault);
-    return answer < 0 ? TAKE_FD(answer) : await_reader(dir, queued, request, answer, fault);
+    _autofd_ int answer = store_answer(claim->dir, queued, text, fault);
+    return answer < 0 ? TAKE_FD(answer) : await_reader(claim->dir, queued, request, answer, fault);
 }

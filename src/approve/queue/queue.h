@@ -8,6 +8,7 @@
  *
  * ID.json is a request. Its host holds a lock on it, so an unlocked one is the rest of a host that
  * was killed; the next process that opens the queue removes it. ID.answer is the answer. Other
+ * A program that answers holds a lock on ID.claim meanwhile. Other
  * users cannot enter the directory. Any program of the same user can answer, as it could also
  * change that user's policies. */
 #ifndef TC_APPROVE_QUEUE_QUEUE_H
@@ -80,6 +81,23 @@ void tc_queue_free(struct tc_queued *list, size_t count);
 /* The waiting request whose id begins with `prefix`, in either case. 0, or a negative code:
  * TOOLCAGE_ENOT_FOUND: none; TOOLCAGE_EUSAGE: several. */
 int tc_queue_find(const char *prefix, struct tc_queued *ret, struct tc_queue_fault *fault);
+/* The right to answer a request. While a program has it, no other one answers. */
+struct tc_queue_claim {
+    int dir, fd; /* the directory; the locked file; -1: not claimed */
+    char name[40];
+};
+#define TC_QUEUE_UNCLAIMED  \
+    {                       \
+        .dir = -1, .fd = -1 \
+    }
+/* Claims a request that waits and has no answer; does nothing if `claim` has it already. 0, or a
+ * negative code as tc_queue_answer(); TOOLCAGE_EUSAGE: another program is deciding. */
+int tc_queue_claim(const struct tc_queued *queued, struct tc_queue_claim *claim,
+                   struct tc_queue_fault *fault);
+void tc_queue_unclaim(struct tc_queue_claim *claim);
+/* As tc_queue_answer(), with the claim. */
+int tc_queue_answer_claimed(const struct tc_queue_claim *claim, const struct tc_queued *queued,
+                            enum tc_answer said, const char *reason, struct tc_queue_fault *fault);
 /* Stores the answer to exactly this request; the first answer counts. `reason` is for the model;
  * NULL: none. Returns when the host has read it: 0; after a few seconds without that: 1. Negative:
  * TOOLCAGE_ENOT_FOUND: the call no longer waits; TOOLCAGE_EUSAGE: it was answered. */

@@ -30,6 +30,7 @@ _Static_assert((int)TC_QUEUE_ID_SIZE == (int)TC_ULID_SIZE, "an id is a ULID");
 _Static_assert((int)TC_QUEUE_DIGEST_SIZE == (int)TC_DIGEST_SIZE, "a digest is one of digest.h");
 
 static const char temporary[] = "new-", request_end[] = ".json", answer_end[] = ".answer";
+const char tc_queue_claim_end[] = ".claim";
 
 int tc_queue_fail(struct tc_queue_fault *fault, int code, const char *hint, const char *fmt, ...)
 {
@@ -138,7 +139,7 @@ bool tc_queue_waits(int request)
     return false;
 }
 
-/* An answer whose request is gone; its writer may still be about to remove it. */
+/* An answer or a claim whose request is gone; its writer may still be about to remove it. */
 static bool is_late(int dir, const char *name, const char *id)
 {
     struct stat st;
@@ -154,7 +155,8 @@ static bool visit(int dir, const char *name, struct tc_strv *ret)
 {
     char id[TC_QUEUE_ID_SIZE];
     if (tc_startswith(name, temporary) ||
-        (tc_ulid_named(name, answer_end, id) && is_late(dir, name, id))) {
+        ((tc_ulid_named(name, answer_end, id) || tc_ulid_named(name, tc_queue_claim_end, id)) &&
+         is_late(dir, name, id))) {
         (void)tc_remove_tree(dir, name);
     } else if (tc_ulid_named(name, request_end, id)) {
         _autofd_ int fd = tc_queue_request(dir, id);

@@ -45,6 +45,8 @@ struct tc_queue_verdict {
 /* Reads the answer to the request with this id and digest. Blocks on no kind of file. */
 struct tc_queue_verdict tc_queue_verdict(int dir, const char *id, const char *digest);
 
+/* "ID.claim" */
+extern const char tc_queue_claim_end[];
 /* "ID.json" and "ID.answer" */
 enum { TC_QUEUE_NAME_SIZE = TC_QUEUE_ID_SIZE + 8 };
 void tc_queue_request_name(const char *id, char ret[TC_QUEUE_NAME_SIZE]);

@@ -123,7 +123,6 @@ char tc_person_decide(const struct tc_person *person, struct tc_slice subject, c
                                                : "run this call? y: yes, n: no");
         switch (more && answer == 'y' ? 'v' : answer) {
         case 'y':
-            tc_subject_approved(subject);
             return 'y';
         case 'n':
             *ret_reason = ask_reason(person);
@@ -146,9 +145,12 @@ static int ask_person(struct toolcage_call *call, const struct tc_person *person
     char answer = tc_person_decide(person, subject, &reason);
     if (answer == 'y' && claimed && claimed->take(claimed->userdata, failure))
         return -1;
-    return answer == 'y'   ? toolcage_call_approve(call, digest, tc_failure_error(failure))
-           : answer == 'n' ? toolcage_call_deny(call, reason, tc_failure_error(failure))
-                           : 0;
+    if (answer == 'n')
+        return toolcage_call_deny(call, reason, tc_failure_error(failure));
+    int rc = answer == 'y' ? toolcage_call_approve(call, digest, tc_failure_error(failure)) : 0;
+    if (answer == 'y' && rc == 0)
+        tc_subject_approved(subject);
+    return rc;
 }
 
 /* ---- by the queue ---- */

@@ -6,7 +6,9 @@
 #include "cli/call/question.h"
 
 #include <string.h>
+#include <sys/ioctl.h>
 
+#include "approve/queue/queue.h"
 #include "cli/call/consent.h"
 #include "cli/call/last.h"
 #include "cli/call/staged.h"
@@ -32,7 +34,7 @@ static char ask_action(struct tc_question *q, const char *words)
     return tc_cli_answer(q->fd, q->terminal, words);
 }
 
-/* False: it was not shown. */
+/* False: it was not shown, or a content is neither shown nor known by its digest. */
 static bool view(const struct tc_question *q)
 {
     char *text = NULL;
@@ -49,19 +51,35 @@ static bool view(const struct tc_question *q)
         (void)tc_cli_no_memory();
     }
     free(text);
-    return whole;
+    if (whole && !tc_review_known(&q->review))
+        tc_cli_hint("the content of a file cannot be read, so there is no yes to all; f asks about "
+                    "each");
+    return whole && tc_review_known(&q->review);
 }
 
-/* On a screen of 80 columns. */
-static size_t rows_of(const char *text)
+/* How many rows and columns fit above the question; of an unknown screen, a large one's. */
+static void find_screen(int fd, size_t *ret_rows, size_t *ret_columns)
 {
-    enum { COLUMNS = 80, TAB = 8 };
+    enum { ROWS = 40, COLUMNS = 80, QUESTION = 200 };
+    struct winsize size = {0};
+    *ret_rows = ROWS;
+    *ret_columns = COLUMNS;
+    if (ioctl(fd, TIOCGWINSZ, &size) < 0 || !size.ws_row || !size.ws_col)
+        return;
+    size_t asked = 2 + QUESTION / size.ws_col; /* with the line of the answer */
+    *ret_columns = size.ws_col;
+    *ret_rows = size.ws_row > asked ? size.ws_row - asked : 0;
+}
+
+static size_t rows_of(const char *text, size_t width)
+{
+    enum { TAB = 8 };
     size_t rows = 0, columns = 0;
     for (; *text; text++) {
         columns += *text == '\t' ? TAB : 1;
         rows += *text == '\n';
     }
-    return rows + columns / COLUMNS;
+    return rows + columns / width;
 }
 
 static size_t count_listed(const struct tc_review *review)
@@ -75,13 +93,15 @@ static size_t count_listed(const struct tc_review *review)
 /* Shows changes that fit on a screen, so that they need not be asked for. */
 static bool show_short(const struct tc_question *q)
 {
-    enum { ROWS = 40, SECONDS = 2 };
+    enum { SECONDS = 2 };
+    size_t rows, width;
     bool whole = false;
-    if (count_listed(&q->review) > ROWS)
+    find_screen(q->fd, &rows, &width);
+    if (count_listed(&q->review) > rows)
         return false;
     _autofree_ char *text = tc_diff_text(q->engine, &q->review, SECONDS, &whole);
     _autofree_ char *clean = text ? tc_clean(TC_CLEAN_TEXT, text, strlen(text), NULL) : NULL;
-    if (!clean || !whole || rows_of(clean) > ROWS)
+    if (!clean || !whole || rows_of(clean, width) > rows)
         return false;
     tc_cli_stderr_painted(TC_PAINT_DIFF, text);
     tc_viewed_keep("changes", q->call);
@@ -165,6 +185,16 @@ void tc_question_count(struct tc_slice answered, size_t before, struct tc_decide
     ret->discarded = before > known ? before - known : 0;
 }
 
+/* After a no, or without the program that asked, a yes counts no more. */
+static int claim(const struct tc_question *q)
+{
+    struct tc_queue_fault fault;
+    if (!q->asked || tc_queue_claim(q->asked->request, q->asked->claim, &fault) == 0)
+        return 0;
+    tc_cli_say("nothing was applied or discarded: %s", fault.text);
+    return TC_EXIT_FAILURE;
+}
+
 int tc_question_settle(struct tc_question *q, const char *action, const char *digest, size_t count,
                        char *const paths[])
 {
@@ -172,6 +202,9 @@ int tc_question_settle(struct tc_question *q, const char *action, const char *di
     int32_t settle = tc_settle_of(action);
     _autoerror_ struct toolcage_error *err = NULL;
     char *answered = NULL;
+    int rc = claim(q);
+    if (rc)
+        return rc;
     tc_progress_start(action[0] == 'd' ? "discarding the changes" : "applying the changes", NULL);
     if (digest ? toolcage_engine_settle_seen_json(q->engine, q->call, settle, digest, count, some,
                                                   &answered, &err)
@@ -203,11 +236,12 @@ static int settle_answer(struct tc_question *q)
 }
 
 int tc_changes_decide(struct toolcage_engine *engine, const char *call,
-                      const struct tc_person *person, struct tc_decided *ret)
+                      const struct tc_person *person, const struct tc_waiting_request *asked,
+                      struct tc_decided *ret)
 {
     _autoerror_ struct toolcage_error *err = NULL;
     struct tc_question q = {
-        .engine = engine, .call = call, .fd = person->fd, .terminal = person->in};
+        .engine = engine, .call = call, .fd = person->fd, .terminal = person->in, .asked = asked};
     if (toolcage_engine_changes_json(engine, call, 0, NULL, &q.json, &err)) {
         tc_cli_error(err);
         return tc_cli_error_exit(err);
@@ -235,7 +269,7 @@ int tc_changes_ask(struct toolcage_engine *engine, const struct toolcage_result 
     if (!call)
         return 0;
     if (tc_person_open(&person))
-        rc = tc_changes_decide(engine, call, &person, &decided);
+        rc = tc_changes_decide(engine, call, &person, NULL, &decided);
     else if (!queue || tc_staged_wait(engine, call, queue))
         say_later(call);
     tc_person_close(&person);

@@ -21,6 +21,7 @@ struct tc_question {
     struct tc_review review;
     bool shown; /* all of it was shown */
     struct tc_decided decided;
+    const struct tc_waiting_request *asked; /* NULL: no request waits */
 };
 
 /* each.c: asks about each file separately, and settles them. 0, or the exit code of a failure. */

@@ -39,10 +39,18 @@ int tc_changes_ask(struct toolcage_engine *engine, const struct toolcage_result 
 struct tc_decided {
     size_t applied, discarded, left;
 };
+struct tc_queued;
+struct tc_queue_claim;
+/* A request in the queue about the changes, which is claimed before any is settled. */
+struct tc_waiting_request {
+    const struct tc_queued *request;
+    struct tc_queue_claim *claim;
+};
 /* Shows the staged changes of the call with this id to the person, asks, and settles them as
- * answered. 0, or the exit code of a failure. */
+ * answered. `asked` NULL: there is no request. 0, or the exit code of a failure. */
 int tc_changes_decide(struct toolcage_engine *engine, const char *call,
-                      const struct tc_person *person, struct tc_decided *ret);
+                      const struct tc_person *person, const struct tc_waiting_request *asked,
+                      struct tc_decided *ret);
 
 /* TOOLCAGE_SETTLE_… for "commit", "overwrite", "steering" or "discard". */
 static inline int32_t tc_settle_of(const char *action)

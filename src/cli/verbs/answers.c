@@ -24,6 +24,8 @@ static int answer_one(const struct tc_queued *q, enum tc_answer said, const char
     int rc = tc_queue_answer(q, said, reason, &fault);
     if (rc < 0)
         return fail(failure, &fault);
+    if (said != TC_ANSWER_NO && !tc_staged_is(q))
+        tc_subject_approved(tc_json_of(q->subject));
     tc_cli_say("%s request %s%s", said == TC_ANSWER_NO ? "refused" : "approved", q->id,
                said == TC_ANSWER_SESSION ? ", and equal calls of its server for an hour" : "");
     if (rc)
@@ -104,10 +106,8 @@ static int approve_shown(const struct tc_args *args, const struct equal *equal,
 {
     _autofree_ char **only = calloc(args->given_count + 1, sizeof(*only));
     size_t count = 0;
-    if (!tc_staged_is(q)) {
-        tc_subject_approved(tc_json_of(q->subject));
+    if (!tc_staged_is(q))
         return answer(equal, q, yes_of(args), NULL, failure);
-    }
     if (!only)
         return tc_cli_no_memory();
     for (size_t i = 0; i < args->given_count; i++)
@@ -120,7 +120,12 @@ static int approve_shown(const struct tc_args *args, const struct equal *equal,
 static int check_session(const struct tc_args *args, const struct tc_queued *q,
                          struct tc_failure *failure)
 {
-    if (!tc_args_has(args, "session") || (strcmp(q->asker, "mcp") == 0 && !tc_staged_is(q)))
+    if (!tc_args_has(args, "session"))
+        return 0;
+    if (tc_args_has(args, "all-equal"))
+        return tc_failure_set(failure, TOOLCAGE_EUSAGE, "leave out one of them",
+                              "--session is for one server, and --all-equal for the calls of all");
+    if (strcmp(q->asker, "mcp") == 0 && !tc_staged_is(q))
         return 0;
     return tc_failure_set(failure, TOOLCAGE_EUSAGE, "leave out --session",
                           "--session is for a call that a server (toolcage mcp) makes again");

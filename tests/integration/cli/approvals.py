@@ -332,6 +332,13 @@ def equal_requests_are_answered_together_only_when_said():
             125,
             "toolcage mcp",
         )
+        expect(
+            place,
+            "--session --all-equal is refused",
+            ["approvals", "approve", other.id, "--digest", other.digest, "--session", "--all-equal"],
+            125,
+            "leave out one of them",
+        )
         same = say(place, "y")
         person = Person(place, "approvals", "approve", same.id, "--all-equal")
         person.wait_for("run this call?")

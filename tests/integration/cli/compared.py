@@ -181,6 +181,29 @@ def record_has_a_maximum():
         )
 
 
+def refused_call_is_no_record():
+    """A yes that came after the no."""
+    with arrange() as place:
+        call = place.popen(
+            "call",
+            "--queue",
+            "say",
+            '{"text":"evil"}',
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        call.stderr.readline()
+        (request,) = json.loads(place.run("approvals", "list", "--json").out)["requests"]
+        person = Person(place, "approvals", "approve", request["id"])
+        person.wait_for(ASKED)
+        place.run("approvals", "deny", request["id"])
+        call.communicate(timeout=30)
+        person.answer(ASKED, "y")
+        check(person.end() == 125 and not store(place), "a refused call is not compared with", person.seen)
+
+
 def record_approves_nothing():
     """Without a terminal an equal call is denied."""
     with arrange() as place:
@@ -198,6 +221,7 @@ for part in (
     hostile_value_forges_nothing,
     unusable_record_is_ignored,
     record_has_a_maximum,
+    refused_call_is_no_record,
     record_approves_nothing,
 ):
     part()
