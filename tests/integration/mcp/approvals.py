@@ -95,6 +95,21 @@ def person_answers_waiting_calls(place, policy):
         cli.check(not waiting(place), "answered requests are removed")
 
 
+def session_yes_needs_no_room(place, policy):
+    file = place.write("home/project/repeated", "A\n")
+    with Elicited(place, policy, "--queue", can=False) as server:
+        answer(place, queued(place, server, file, 1, "show"), True, "--session")
+        server.receive()
+        for id in range(2, 10):
+            params = {"name": "say", "arguments": {"text": str(id)}}
+            server.send({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
+        scene.until(lambda: len(waiting(place)) == 8)
+        result = server.call("show", {"file": file}, 10)
+        cli.check("A\n" in text_of(result), "an equal call runs while 8 others wait", result)
+        result = server.call("say", {"text": "x"}, 11)
+        cli.check("8 other calls wait" in text_of(result), "and another one is refused", result)
+
+
 def session_yes_is_for_equal_calls_of_this_server(place, policy):
     file = place.write("home/project/repeated", "A\n")
     audited = place.write("home/project/audited.toml", open(policy, encoding="utf-8").read() + "[audit]\n")
@@ -396,6 +411,7 @@ with cli.Place() as place:
     for part in (
         lists_depend_on_queue,
         person_answers_waiting_calls,
+        session_yes_needs_no_room,
         session_yes_is_for_equal_calls_of_this_server,
         client_cannot_answer,
         changed_file_voids_a_yes,
