@@ -15,9 +15,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/path.h"
 #include "inputs/reader.h"
-#include "state/places.h"
 #include "state/store.h"
 
 enum { BLOCK = 4096, AT_ONCE = 64 * BLOCK };
@@ -39,14 +37,10 @@ static int64_t read_total(int dir)
 
 static int open_store(bool make, int how)
 {
-    _autofree_ char *state = NULL, *path = NULL;
-    errno = ENOMEM;
-    if (!tc_state_directory(&state) || (state && !(path = tc_path_join(state, "inputs"))))
-        return -1;
-    errno = ENOENT;
-    _autofd_ int dir = path ? tc_store_enter(AT_FDCWD, path) : -1;
-    if (dir < 0 && path && errno == ENOENT && make && tc_make_directories(path) == 0)
-        dir = tc_store_enter(AT_FDCWD, path);
+    _autofree_ char *path = NULL;
+    _autofd_ int dir = tc_store_open("inputs", make, &path);
+    if (dir < 0 && errno == ENXIO)
+        errno = ENOENT;
     return dir < 0 || fchmod(dir, 0700) < 0 || tc_store_wait(dir, how, LOCK_US) < 0 ? -1
                                                                                     : TAKE_FD(dir);
 }

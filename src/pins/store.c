@@ -7,17 +7,16 @@
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <toolcage/error.h>
 
 #include "base/fd.h"
 #include "base/jsontext.h"
-#include "base/path.h"
-#include "state/places.h"
 #include "state/stamp.h"
 #include "state/store.h"
 
-enum { FILE_MAX = 32 << 20, NAME_SIZE = TC_PINS_ID_SIZE + 8, LOCK_TRIES = 10 };
+enum { FILE_MAX = 32 << 20, NAME_SIZE = TC_PINS_ID_SIZE + 8, LOCK_US = 2000000 };
 
 _Static_assert((int)TC_PINS_STAMP_SIZE == (int)TC_STAMP_SIZE, "a stamp is one of stamp.h");
 
@@ -55,35 +54,22 @@ static int fail_unsafe(const char *path, int errnum, struct tc_pins_fault *fault
 
 int tc_pins_open(struct tc_pins_fault *fault)
 {
-    _autofree_ char *state = NULL;
-    if (!tc_state_directory(&state))
-        return tc_pins_no_memory(fault);
-    if (!state)
-        return tc_pins_fail(fault, TOOLCAGE_ESYSTEM, "set HOME to an absolute path",
-                            "there is no directory for the approved definitions of tools: HOME is "
-                            "not set");
-    if (tc_make_directories(state) < 0)
-        return fail_unsafe(state, errno, fault);
-    _autofd_ int parent = open(state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (!tc_store_own(parent, S_IFDIR))
-        return fail_unsafe(state, errno, fault);
-    if (mkdirat(parent, "pins", 0700) < 0 && errno != EEXIST)
-        return fail_unsafe(state, errno, fault);
-    int dir = tc_store_enter(parent, "pins");
+    _autofree_ char *path = NULL;
+    int dir = tc_store_open("pins", true, &path);
     if (dir >= 0)
         return dir;
-    int errnum = errno;
-    _autofree_ char *path = tc_path_join(state, "pins");
-    return fail_unsafe(path ? path : "pins", errnum, fault);
+    if (path)
+        return fail_unsafe(path, errno, fault);
+    return errno == ENXIO ? tc_pins_fail(fault, TOOLCAGE_ESYSTEM, "set HOME to an absolute path",
+                                         "there is no directory for the approved definitions of "
+                                         "tools: HOME is not set")
+                          : tc_pins_no_memory(fault);
 }
 
 int tc_pins_lock(int dir, struct tc_pins_fault *fault)
 {
     _autofd_ int lock = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int r = lock < 0 ? -1 : tc_store_lock(lock, true);
-    for (int i = 1; lock >= 0 && r < 0 && errno == EWOULDBLOCK && i < LOCK_TRIES; i++)
-        r = tc_store_lock(lock, true);
-    if (r == 0)
+    if (lock >= 0 && tc_store_wait(lock, LOCK_EX, LOCK_US) == 0)
         return TAKE_FD(lock);
     return tc_pins_fail(fault, TOOLCAGE_ESYSTEM, "try again",
                         "the approved definitions of tools cannot be locked: %s", strerror(errno));

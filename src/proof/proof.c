@@ -13,9 +13,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/path.h"
 #include "proof/host.h"
-#include "state/places.h"
 #include "state/store.h"
 #include "version.h"
 
@@ -24,15 +22,8 @@ static const char form[] = "toolcage-proof " TC_BUILD_ID " %" PRId64 " %d %d\n";
 
 static int open_store(bool make)
 {
-    _autofree_ char *state = NULL, *path = NULL;
-    errno = ENOMEM;
-    if (!tc_state_directory(&state) || (state && !(path = tc_path_join(state, "proofs"))))
-        return -1;
-    errno = ENOENT;
-    int dir = path ? tc_store_enter(AT_FDCWD, path) : -1;
-    if (dir < 0 && path && errno == ENOENT && make && tc_make_directories(path) == 0)
-        dir = tc_store_enter(AT_FDCWD, path);
-    return dir;
+    _autofree_ char *path = NULL;
+    return tc_store_open("proofs", make, &path);
 }
 
 char *tc_proof_begin(const char *backend)

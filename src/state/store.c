@@ -7,6 +7,8 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -14,7 +16,9 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/path.h"
 #include "base/strv.h"
+#include "state/places.h"
 
 enum { TRIES = 20, PAUSE_NS = 10000000, WAIT_NS = 200000 };
 
@@ -42,6 +46,32 @@ int tc_store_count(int store)
     while (dir && tc_next_entry(dir, &e) > 0)
         count++;
     return dir ? count : -1;
+}
+
+static int open_below(const char *state, const char *name, bool make, char **ret_path)
+{
+    if (make && tc_make_directories(state) < 0)
+        return -1;
+    _autofd_ int parent = open(state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (!tc_store_own(parent, S_IFDIR) ||
+        (make && mkdirat(parent, name, 0700) < 0 && errno != EEXIST))
+        return -1;
+    int dir = tc_store_enter(parent, name), saved = errno;
+    free(*ret_path);
+    *ret_path = dir < 0 ? tc_path_join(state, name) : NULL;
+    errno = saved;
+    return dir;
+}
+
+int tc_store_open(const char *name, bool make, char **ret_path)
+{
+    *ret_path = NULL;
+    errno = ENOMEM;
+    if (!tc_state_directory(ret_path))
+        return -1;
+    errno = ENXIO;
+    _autofree_ char *state = *ret_path ? strdup(*ret_path) : NULL;
+    return state ? open_below(state, name, make, ret_path) : -1;
 }
 
 int tc_store_lock(int own, bool patient)

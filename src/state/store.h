@@ -16,6 +16,10 @@
 bool tc_store_own(int fd, mode_t type);
 /* Opens a subdirectory, only if it is writable by the caller alone. -1 with errno. */
 int tc_store_enter(int dirfd, const char *name);
+/* Opens a directory of this user's state directory; only the caller may write either. `make`:
+ * creates what is missing. -1 with errno and in *ret_path (owned) what cannot be used; ENXIO: the
+ * environment names no state directory; *ret_path is NULL then, and if memory is exhausted. */
+int tc_store_open(const char *name, bool make, char **ret_path);
 /* How many entries there are; -1 with errno. */
 int tc_store_count(int store);
 /* Locks an open directory or file. A process that has just replied may need a moment to unlock it;

@@ -23,7 +23,7 @@ enum {
     REQUEST_MAX = 1 << 20, /* bytes of a file */
     ANSWER_MAX = 4096,
     LATE_S = 60, /* until an answer without a request is removed: its writer removes it itself */
-    LOCK_TRIES = 10,
+    LOCK_US = 2000000,
 };
 
 _Static_assert((int)TC_QUEUE_ID_SIZE == (int)TC_ULID_SIZE, "an id is a ULID");
@@ -59,25 +59,16 @@ static int fail_unsafe(const char *path, int errnum, struct tc_queue_fault *faul
 
 int tc_queue_place(const char *name, struct tc_queue_fault *fault)
 {
-    _autofree_ char *state = NULL;
-    if (!tc_state_directory(&state))
-        return tc_queue_fail(fault, TOOLCAGE_EMEMORY, NULL, "out of memory");
-    if (!state)
-        return tc_queue_fail(fault, TOOLCAGE_ESYSTEM, "set HOME to an absolute path",
-                             "there is no directory for the queue of approvals: HOME is not set");
-    if (tc_make_directories(state) < 0)
-        return fail_unsafe(state, errno, fault);
-    _autofd_ int parent = open(state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (!tc_store_own(parent, S_IFDIR))
-        return fail_unsafe(state, errno, fault);
-    if (mkdirat(parent, name, 0700) < 0 && errno != EEXIST)
-        return fail_unsafe(state, errno, fault);
-    int dir = tc_store_enter(parent, name);
+    _autofree_ char *path = NULL;
+    int dir = tc_store_open(name, true, &path);
     if (dir >= 0)
         return dir;
-    int errnum = errno;
-    _autofree_ char *path = tc_path_join(state, name);
-    return fail_unsafe(path ? path : name, errnum, fault);
+    if (path)
+        return fail_unsafe(path, errno, fault);
+    return errno == ENXIO
+               ? tc_queue_fail(fault, TOOLCAGE_ESYSTEM, "set HOME to an absolute path",
+                               "there is no directory for the queue of approvals: HOME is not set")
+               : tc_queue_fail(fault, TOOLCAGE_EMEMORY, NULL, "out of memory");
 }
 
 int tc_queue_open(struct tc_queue_fault *fault)
@@ -88,10 +79,7 @@ int tc_queue_open(struct tc_queue_fault *fault)
 int tc_queue_lock(int dir, struct tc_queue_fault *fault)
 {
     _autofd_ int lock = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int r = lock < 0 ? -1 : tc_store_lock(lock, true);
-    for (int i = 1; lock >= 0 && r < 0 && errno == EWOULDBLOCK && i < LOCK_TRIES; i++)
-        r = tc_store_lock(lock, true);
-    if (r == 0)
+    if (lock >= 0 && tc_store_wait(lock, LOCK_EX, LOCK_US) == 0)
         return TAKE_FD(lock);
     return tc_queue_fail(fault, TOOLCAGE_ESYSTEM, "try again",
                          "the queue of approvals cannot be locked: %s", strerror(errno));
