@@ -5,9 +5,9 @@
 import json
 import os
 import subprocess
-import sys
 
-from cli import Place, check, denied, expect, finish, require_user, running_as, skip_all
+from ask_scene import alone
+from cli import Place, check, denied, expect, finish, require_user
 
 POLICY = """[tool.t]
 filesystem.writable = ["/workspace"]
@@ -17,17 +17,6 @@ memory = { max = "256MiB", by = "any" }
 filesystem.readable = ["/usr/share"]
 memory = { max = "256MiB", by = "any" }
 """
-
-
-def alone():
-    """Root's staged changes are one list, in which other tests stage as well: so this one has a list of its own."""
-    if os.geteuid() or running_as() != "self" or "apart" in sys.argv:
-        return
-    script = 'mkdir -p /run/toolcage/held && mount -t tmpfs -o mode=0755 none /run/toolcage/held && exec "$@"'
-    wrapper = ["unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh"]
-    if subprocess.run([*wrapper, "true"], capture_output=True, check=False).returncode:
-        skip_all("only root can make a mount namespace here")
-    os.execvp(wrapper[0], [*wrapper, sys.executable, os.path.abspath(__file__), sys.argv[1], "self", "apart"])
 
 
 def stage(place, script):
