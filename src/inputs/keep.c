@@ -159,11 +159,12 @@ static const char *known_digest(const struct keeping *k, const struct known *f)
 
 static bool remember(struct keeping *k, const struct known *f)
 {
-    struct known *to =
-        k->start_ns - f->changed_ns > SETTLED_NS ? TC_PUSH(k->now, k->now_count) : NULL;
+    if (k->start_ns - f->changed_ns <= SETTLED_NS)
+        return true;
+    struct known *to = TC_PUSH(k->now, k->now_count);
     if (to)
         *to = *f;
-    return to || k->start_ns - f->changed_ns <= SETTLED_NS;
+    return to;
 }
 
 /* ---- entries ---- */

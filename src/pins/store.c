@@ -7,7 +7,6 @@
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <toolcage/error.h>
 
@@ -68,9 +67,9 @@ int tc_pins_open(struct tc_pins_fault *fault)
 
 int tc_pins_lock(int dir, struct tc_pins_fault *fault)
 {
-    _autofd_ int lock = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (lock >= 0 && tc_store_wait(lock, LOCK_EX, LOCK_US) == 0)
-        return TAKE_FD(lock);
+    int lock = tc_store_hold(dir, LOCK_US);
+    if (lock >= 0)
+        return lock;
     return tc_pins_fail(fault, TOOLCAGE_ESYSTEM, "try again",
                         "the approved definitions of tools cannot be locked: %s", strerror(errno));
 }

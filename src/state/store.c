@@ -99,6 +99,12 @@ int tc_store_wait(int fd, int how, int64_t most_us)
     return 0;
 }
 
+int tc_store_hold(int dir, int64_t most_us)
+{
+    _autofd_ int lock = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return lock >= 0 && tc_store_wait(lock, LOCK_EX, most_us) == 0 ? TAKE_FD(lock) : -1;
+}
+
 static int make_dir(int store, const char *name, int most)
 {
     int count = tc_store_count(store);

@@ -29,6 +29,9 @@ int tc_store_lock(int own, bool patient);
 /* Locks an open directory or file, LOCK_SH or LOCK_EX, and waits so long for another program: a
  * stopped one must not stop all others for good. 0, or -1 with errno. */
 int tc_store_wait(int fd, int how, int64_t most_us);
+/* The same for a directory, alone, by an fd of its own, which is returned: closing it unlocks. -1
+ * with errno. */
+int tc_store_hold(int dir, int64_t most_us);
 /* Opens and locks the directory of this name, created if missing and if there are fewer than
  * `most`; creates it again if a sweep removes it before it is locked. -1 with errno; EDQUOT: there
  * are `most` already. */

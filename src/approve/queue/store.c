@@ -78,9 +78,9 @@ int tc_queue_open(struct tc_queue_fault *fault)
 
 int tc_queue_lock(int dir, struct tc_queue_fault *fault)
 {
-    _autofd_ int lock = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (lock >= 0 && tc_store_wait(lock, LOCK_EX, LOCK_US) == 0)
-        return TAKE_FD(lock);
+    int lock = tc_store_hold(dir, LOCK_US);
+    if (lock >= 0)
+        return lock;
     return tc_queue_fail(fault, TOOLCAGE_ESYSTEM, "try again",
                          "the queue of approvals cannot be locked: %s", strerror(errno));
 }

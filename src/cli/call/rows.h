@@ -23,7 +23,7 @@ struct tc_rows {
 };
 
 void tc_rows_put(struct tc_rows *rows, const char *label, struct tc_slice value);
-/* The same for words of toolcage's own. */
+/* The same for toolcage's words. */
 void tc_rows_say(struct tc_rows *rows, const char *label, const char *words);
 
 #endif

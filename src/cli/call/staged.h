@@ -10,7 +10,7 @@
 #include "cli/call/consent.h"
 #include "cli/cli.h"
 
-/* Waits for an answer, and reports it. 0; -1: nobody could be asked, or the answer was no. */
+/* Waits for an answer, and reports it. 0; -1: no person could be asked, or the answer was no. */
 int tc_staged_wait(struct toolcage_engine *engine, const char *call, const char *queue);
 
 /* Is this request about staged changes? */

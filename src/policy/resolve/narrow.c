@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "policy/endpoint.h"
 #include "policy/pathrule.h"
 
@@ -332,7 +333,8 @@ static int apply_files(struct tc_resolve *r, const struct tc_flag *flag, const c
 
 static bool check_replay(const struct tc_flag *flag, const char *value, struct tc_complaint *c)
 {
-    if (strlen(value) == 26 && strspn(value, "0123456789ABCDEFGHJKMNPQRSTVWXYZ") == 26)
+    char id[TC_ULID_SIZE];
+    if (tc_ulid_named(value, "", id))
         return true;
     tc_complain(c, "toolcage audit list has the ids", "\"%.60s\" is not the id of a call", value);
     return false;
