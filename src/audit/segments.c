@@ -21,11 +21,6 @@ void tc_segment_file(const char *segment, char out[TC_SEGMENT_FILE_SIZE])
     (void)stpcpy(stpcpy(out, segment), ending);
 }
 
-static int compare(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 int tc_segments_list(int dir, struct tc_strv *ret)
 {
     _autodir_ DIR *entries = tc_list_dir(dir);
@@ -36,8 +31,7 @@ int tc_segments_list(int dir, struct tc_strv *ret)
         if (tc_ulid_named(e->d_name, ending, name) && !tc_strv_add(ret, name))
             return -1;
     }
-    if (ret->count)
-        qsort(ret->items, ret->count, sizeof(*ret->items), compare);
+    tc_strv_sort(ret);
     return more;
 }
 

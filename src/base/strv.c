@@ -53,6 +53,17 @@ bool tc_strv_copy(struct tc_strv *to, const struct tc_strv *from)
     return true;
 }
 
+int tc_order_texts(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+void tc_strv_sort(struct tc_strv *v)
+{
+    if (v->count)
+        qsort(v->items, v->count, sizeof(*v->items), tc_order_texts);
+}
+
 bool tc_strv_same(const struct tc_strv *a, const struct tc_strv *b)
 {
     bool same = a->count == b->count;

@@ -31,7 +31,11 @@ const char *tc_strv_value(const struct tc_strv *v, const char *name);
 const char *tc_variable(const char *const *environment, const char *name);
 /* Sets "NAME=value"; false when out of memory. */
 bool tc_strv_put(struct tc_strv *v, const char *name, const char *value);
+/* Sorts by bytes. */
+void tc_strv_sort(struct tc_strv *v);
 void tc_strv_done(struct tc_strv *v);
+/* Orders elements of type char * by bytes, for qsort() and bsearch(). */
+int tc_order_texts(const void *a, const void *b);
 
 #define _autostrv_ _auto_(tc_strv_done)
 

@@ -163,11 +163,6 @@ static void write_table(const struct tc_node *node, struct tc_buf *out)
     tc_buf_addc(out, '}');
 }
 
-static int compare_texts(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 static void write_array(const struct tc_node *node, struct tc_buf *out)
 {
     _autostrv_ struct tc_strv texts = {0};
@@ -177,8 +172,8 @@ static void write_array(const struct tc_node *node, struct tc_buf *out)
         if (!tc_strv_take(&texts, tc_buf_steal(&one)))
             out->failed = true;
     }
-    if (node->unordered && texts.count > 1)
-        qsort(texts.items, texts.count, sizeof(*texts.items), compare_texts);
+    if (node->unordered)
+        tc_strv_sort(&texts);
     tc_buf_addc(out, '[');
     for (size_t i = 0; i < texts.count; i++) {
         if (node->unordered && i && tc_streq(texts.items[i], texts.items[i - 1]))

@@ -184,11 +184,6 @@ static int add_other(struct layer *l, int dir, const char *base, const struct st
     return r;
 }
 
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 static int names_of(int dir, struct tc_strv *ret)
 {
     _autodir_ DIR *all = tc_list_dir(dir);
@@ -197,8 +192,7 @@ static int names_of(int dir, struct tc_strv *ret)
     while (all && (more = tc_next_entry(all, &e)) > 0)
         if (!tc_strv_add(ret, e->d_name))
             return -1;
-    if (ret->count)
-        qsort(ret->items, ret->count, sizeof(*ret->items), compare_names);
+    tc_strv_sort(ret);
     return more;
 }
 

@@ -136,16 +136,11 @@ static int compare_net(const void *a, const void *b)
     return order ? order : (int)x->port - (int)y->port;
 }
 
-static int compare_texts(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 static void sort_texts(struct tc_strv *v)
 {
     if (v->count < 2)
         return;
-    qsort(v->items, v->count, sizeof(*v->items), compare_texts);
+    tc_strv_sort(v);
     size_t kept = 1;
     for (size_t i = 1; i < v->count; i++)
         if (tc_streq(v->items[i], v->items[kept - 1]))

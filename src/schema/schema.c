@@ -186,11 +186,6 @@ static bool check_elements(struct tc_schema_run *run, const char *name, const js
     return true;
 }
 
-static int compare_texts(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 /* Sorts the elements first, because models may pass long arrays. */
 static bool check_unique(struct tc_schema_run *run, const char *name, const json_t *schema,
                          const json_t *value, struct tc_complaint *c)
@@ -205,8 +200,7 @@ static bool check_unique(struct tc_schema_run *run, const char *name, const json
         if (run->memory)
             return false;
     }
-    if (texts.count > 1)
-        qsort(texts.items, texts.count, sizeof(*texts.items), compare_texts);
+    tc_strv_sort(&texts);
     for (size_t i = 1; i < texts.count; i++) {
         if (!tc_streq(texts.items[i], texts.items[i - 1]))
             continue;
@@ -373,11 +367,6 @@ bool tc_schema_check(struct tc_schema_run *run, const char *name, const json_t *
            tc_schema_check_parts(run, name, schema, value, c);
 }
 
-static int compare_keys(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 static void write_object(const json_t *value, struct tc_buf *out)
 {
     size_t count = json_object_size(value), n = 0;
@@ -390,7 +379,7 @@ static void write_object(const json_t *value, struct tc_buf *out)
     for (void *it = json_object_iter((json_t *)(uintptr_t)value); it && n < count;
          it = json_object_iter_next((json_t *)(uintptr_t)value, it))
         keys[n++] = json_object_iter_key(it);
-    qsort(keys, n, sizeof(*keys), compare_keys);
+    qsort(keys, n, sizeof(*keys), tc_order_texts);
     tc_buf_addc(out, '{');
     for (size_t i = 0; i < n; i++) {
         tc_json_key(out, keys[i]);

@@ -257,20 +257,14 @@ static bool read_rpm(struct tc_owners *o, tc_system_rpm *rpm)
 
 /* ---- all of them ---- */
 
-static int compare(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 static void sort(struct tc_strv *v)
 {
-    if (v->count)
-        qsort(v->items, v->count, sizeof(*v->items), compare);
+    tc_strv_sort(v);
 }
 
 static bool holds(const struct tc_strv *v, const char *path)
 {
-    return v->count && bsearch(&path, v->items, v->count, sizeof(*v->items), compare);
+    return v->count && bsearch(&path, v->items, v->count, sizeof(*v->items), tc_order_texts);
 }
 
 bool tc_owners_read(struct tc_owners *ret, tc_system_rpm *rpm)

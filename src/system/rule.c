@@ -170,11 +170,6 @@ static void look_at_data(struct tc_system_scan *s, const char *path)
     add(s, &s->watched, path);
 }
 
-static int compare(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 void tc_system_scan(struct tc_system_scan *s)
 {
     struct stat st;
@@ -189,6 +184,5 @@ void tc_system_scan(struct tc_system_scan *s)
     for (size_t i = 0; i < s->paths.count; i++)
         if (lstat(s->paths.items[i], &st) == 0 && S_ISREG(st.st_mode))
             add(s, &s->watched, s->paths.items[i]);
-    if (s->paths.count)
-        qsort(s->paths.items, s->paths.count, sizeof(*s->paths.items), compare);
+    tc_strv_sort(&s->paths);
 }

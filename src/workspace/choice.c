@@ -28,14 +28,9 @@ static const struct tc_held_row *find_chosen(const struct tc_choice *c, int64_t 
     return found ? *found : NULL;
 }
 
-static int by_text(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 static char *const *find_path(const struct tc_strv *paths, const char *path)
 {
-    return bsearch(&path, paths->items, paths->count, sizeof(*paths->items), by_text);
+    return bsearch(&path, paths->items, paths->count, sizeof(*paths->items), tc_order_texts);
 }
 
 /* Does one of `paths` select this one: the path itself, a directory above it, or the root? Marks
@@ -147,8 +142,7 @@ ssize_t tc_choice_make(struct tc_choice *choice, const struct tc_held_list *list
     choice->plain = choice->commits && !paths->count;
     if (!used || !tc_strv_copy(&sorted, paths) || sort_rows(choice) < 0)
         return -1;
-    if (sorted.count)
-        qsort(sorted.items, sorted.count, sizeof(*sorted.items), by_text);
+    tc_strv_sort(&sorted);
     if (choose(choice, &sorted, used) < 0)
         return -1;
     return find_unused(&sorted, used, paths);

@@ -156,11 +156,6 @@ static bool visit(int dir, const char *name, struct tc_strv *ret)
     return true;
 }
 
-static int order(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 int tc_queue_ids(int dir, struct tc_strv *ret, struct tc_queue_fault *fault)
 {
     _autodir_ DIR *list = tc_list_dir(dir);
@@ -172,8 +167,7 @@ int tc_queue_ids(int dir, struct tc_strv *ret, struct tc_queue_fault *fault)
     if (more < 0)
         return tc_queue_fail(fault, TOOLCAGE_ESYSTEM, "try again",
                              "the queue of approvals cannot be read: %s", strerror(errno));
-    if (ret->count)
-        qsort(ret->items, ret->count, sizeof(*ret->items), order);
+    tc_strv_sort(ret);
     return 0;
 }
 

@@ -59,11 +59,6 @@ static int digest_input(int dir, const char *name, size_t *left, char ret[TC_DIG
     return 0;
 }
 
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 int tc_install_key(const struct toolcage_policy *policy, const struct tc_install *install,
                    char ret[TC_DIGEST_SIZE], struct toolcage_error **err)
 {
@@ -74,8 +69,7 @@ int tc_install_key(const struct toolcage_policy *policy, const struct tc_install
         install->directory ? open(install->directory, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
     if (!tc_strv_copy(&names, install->inputs))
         return tc_fail_memory(err);
-    if (names.count)
-        qsort(names.items, names.count, sizeof(*names.items), compare_names);
+    tc_strv_sort(&names);
     tc_buf_addf(&text, "{\"clause\":\"%s\"", install->clause);
     for (size_t i = 0; i < names.count; i++) {
         char digest[TC_DIGEST_SIZE];

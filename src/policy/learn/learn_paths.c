@@ -123,17 +123,6 @@ static char *crowded(const struct tc_lesson *l, const struct tc_strv *set)
     return NULL;
 }
 
-static int by_text(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static void sort(struct tc_strv *set)
-{
-    if (set->count)
-        qsort(set->items, set->count, sizeof(*set->items), by_text);
-}
-
 bool tc_learn_paths(const struct tc_lesson *l, struct tc_strv *readable, struct tc_strv *writable)
 {
     bool fine = true;
@@ -152,7 +141,7 @@ bool tc_learn_paths(const struct tc_lesson *l, struct tc_strv *readable, struct 
         fine = add_path(readable, dir);
         free(dir);
     }
-    sort(readable);
-    sort(writable);
+    tc_strv_sort(readable);
+    tc_strv_sort(writable);
     return fine;
 }

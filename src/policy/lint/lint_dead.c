@@ -296,11 +296,6 @@ void tc_lint_same(struct tc_lint *l, const struct tc_spec *spec)
 
 /* ---- arguments ---- */
 
-static int by_text(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 /* Collects the names of the placeholders in a text. False: it contains {*}, all arguments. */
 static bool note_holes(struct tc_lint *l, const char *text, struct tc_strv *names)
 {
@@ -328,12 +323,11 @@ void tc_lint_argument(struct tc_lint *l, const struct tc_spec *spec)
     _autostrv_ struct tc_strv names = {0};
     if (!spec->command.count || tc_spec_is_server(spec) || !note_all(l, spec, &names))
         return;
-    if (names.count)
-        qsort(names.items, names.count, sizeof(*names.items), by_text);
+    tc_strv_sort(&names);
     for (size_t i = 0; i < spec->argument_count; i++) {
         const struct tc_argument *a = &spec->arguments[i];
         if (!names.count ||
-            !bsearch(&a->name, names.items, names.count, sizeof(*names.items), by_text))
+            !bsearch(&a->name, names.items, names.count, sizeof(*names.items), tc_order_texts))
             tc_lint_add(l, spec, "arguments", a->line, a->name,
                         "use it in command, stdin or env.set, or remove it",
                         "the tool never sees the argument %s%s", a->name,

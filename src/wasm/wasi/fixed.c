@@ -76,12 +76,6 @@ struct entry { /* linux_dirent64 */
     char name[];
 };
 
-static int by_name(const void *a, const void *b)
-{
-    const char *const *left = a, *const *right = b;
-    return strcmp(*left, *right);
-}
-
 /* The kernel's order and cookies depend on the file system, so entries are sorted by name. */
 bool tc_wasi_fixed_list(int dir, struct tc_buf *ret, char ***ret_names, size_t *ret_count)
 {
@@ -107,7 +101,7 @@ bool tc_wasi_fixed_list(int dir, struct tc_buf *ret, char ***ret_names, size_t *
     char *at = ret->data;
     for (size_t i = 0; i < count; i++, at += strlen(at) + 1)
         names[i] = ++at; /* its type is the byte before */
-    qsort(names, count, sizeof(char *), by_name);
+    qsort(names, count, sizeof(char *), tc_order_texts);
     *ret_names = names;
     *ret_count = count;
     return true;
