@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/digest.h"
 #include "base/strv.h"
 
 static int64_t now_us(void)
@@ -23,10 +24,7 @@ void tc_approval_done(struct tc_approval *a)
 
 bool tc_approval_give(struct tc_approval *a, const char *digest)
 {
-    static const char kind[] = "sha256:";
-    size_t hex = sizeof(a->digest) - sizeof(kind);
-    if (!tc_startswith(digest, kind) || strlen(digest + strlen(kind)) != hex ||
-        strspn(digest + strlen(kind), "0123456789abcdef") != hex)
+    if (!tc_digest_valid(digest))
         return false;
     tc_approval_done(a);
     tc_strcopy(a->digest, sizeof(a->digest), digest);

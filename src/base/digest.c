@@ -26,3 +26,11 @@ void tc_digest(const void *bytes, size_t len, char out[TC_DIGEST_SIZE])
     SHA256Update(&ctx, bytes, len);
     tc_digest_finish(&ctx, out);
 }
+
+bool tc_digest_valid(const char *text)
+{
+    static const char kind[] = "sha256:";
+    enum { PREFIX = sizeof(kind) - 1, HEX = TC_DIGEST_SIZE - sizeof(kind) };
+    return strncmp(text, kind, PREFIX) == 0 && strlen(text) == PREFIX + HEX &&
+           strspn(text + PREFIX, "0123456789abcdef") == HEX;
+}

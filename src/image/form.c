@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "base/digest.h"
 #include "base/strv.h"
 
 const char *tc_image_architecture(void)
@@ -33,7 +34,7 @@ static bool take_blob(const json_t *value, struct tc_image_blob *ret)
 {
     const char *digest = text_of(value, "digest");
     const json_t *size = json_object_get(value, "size");
-    if (!digest || !tc_image_digest_valid(digest) || !json_is_integer(size) ||
+    if (!digest || !tc_digest_valid(digest) || !json_is_integer(size) ||
         json_integer_value(size) < 0)
         return false;
     tc_strcopy(ret->digest, sizeof(ret->digest), digest);
@@ -146,7 +147,7 @@ static const char *take_config(const json_t *root, const char *architecture,
     json_array_foreach(ids, i, value)
     {
         const char *id = json_string_value(value);
-        if (!id || !tc_image_digest_valid(id))
+        if (!id || !tc_digest_valid(id))
             return "its configuration has a layer without a sha256 digest";
         tc_strcopy(ret->diff_ids[ret->count++], TC_IMAGE_DIGEST_SIZE, id);
     }

@@ -9,6 +9,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "base/digest.h"
 #include "base/fd.h"
 #include "base/jsontext.h"
 #include "base/path.h"
@@ -46,7 +47,7 @@ static const char *parse_entry(const json_t *value, struct tc_image_index *ret)
     const char *digest = text_of(value, "digest"), *name = text_of(notes, current_key);
     const char *older = name ? NULL : text_of(notes, older_key);
     struct tc_image_ref ref;
-    if (!digest || !tc_image_digest_valid(digest))
+    if (!digest || !tc_digest_valid(digest))
         return "an entry has no sha256 digest";
     if (!(name || older) || tc_image_ref_parse(name ? name : older, &ref) || ref.digest[0])
         return "an entry has no name";

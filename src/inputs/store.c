@@ -14,12 +14,13 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/digest.h"
 #include "base/fd.h"
 #include "inputs/reader.h"
 #include "state/store.h"
 
 enum { BLOCK = 4096, AT_ONCE = 64 * BLOCK };
-enum { LOCK_US = 2000000, CHUNK = 64 << 10, NAME_SIZE = 2 + 1 + 62 + 1, HEX = 64 };
+enum { LOCK_US = 2000000, CHUNK = 64 << 10, NAME_SIZE = 2 + 1 + 62 + 1 };
 
 /* Its text is the number of bytes of all objects. */
 static const char total_name[] = "bytes";
@@ -124,8 +125,7 @@ static bool name_object(const char *digest, char ret[NAME_SIZE])
 {
     const char *hex = digest + strlen("sha256:");
     errno = EBADMSG;
-    if (!tc_startswith(digest, "sha256:") || strlen(hex) != HEX ||
-        strspn(hex, "0123456789abcdef") != HEX)
+    if (!tc_digest_valid(digest))
         return false;
     (void)snprintf(ret, NAME_SIZE, "%.2s/%s", hex, hex + 2);
     return true;

@@ -4,17 +4,11 @@
 
 #include <string.h>
 
+#include "base/digest.h"
 #include "base/strv.h"
 
 static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
 static const char capitals[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
-
-bool tc_image_digest_valid(const char *text)
-{
-    enum { PREFIX = 7, HEX = 64 };
-    return tc_startswith(text, "sha256:") && strlen(text) == PREFIX + HEX &&
-           strspn(text + PREFIX, "0123456789abcdef") == HEX;
-}
 
 /* Runs of letters and digits separated by signs. No sign is last; only - and _ may repeat or be
  * first. */
@@ -62,7 +56,7 @@ const char *tc_image_ref_parse(const char *text, struct tc_image_ref *ret)
     if (length >= sizeof(ret->name))
         return "a name has at most 255 characters";
     memcpy(ret->name, text, length);
-    if (at && !tc_image_digest_valid(at + 1))
+    if (at && !tc_digest_valid(at + 1))
         return "after @ write sha256: and 64 hexadecimal digits in lower case";
     if (at)
         tc_strcopy(ret->digest, sizeof(ret->digest), at + 1);

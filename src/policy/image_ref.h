@@ -26,7 +26,4 @@ struct tc_image_ref {
 /* NULL, or what is wrong with the text; then *ret must not be used. */
 const char *tc_image_ref_parse(const char *text, struct tc_image_ref *ret);
 
-/* "sha256:" and 64 lower-case hexadecimal digits, and nothing else? */
-bool tc_image_digest_valid(const char *text);
-
 #endif

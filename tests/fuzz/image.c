@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/digest.h"
 #include "base/sys.h"
 #include "image/entry.h"
 #include "image/form.h"
@@ -27,13 +28,13 @@ static void read_documents(const char *json, size_t size)
     static struct tc_image_config config;
     struct tc_image_ref ref;
     if (!tc_image_read_choice(json, size, "amd64", &choice)) {
-        INVARIANT(tc_image_digest_valid(choice.blob.digest) && choice.blob.size >= 0);
+        INVARIANT(tc_digest_valid(choice.blob.digest) && choice.blob.size >= 0);
         INVARIANT(!choice.name[0] || !tc_image_ref_parse(choice.name, &ref));
     }
     if (!tc_image_read_manifest(json, size, &manifest)) {
         INVARIANT(manifest.count <= TC_IMAGE_LAYERS_MAX);
         for (size_t i = 0; i < manifest.count; i++)
-            INVARIANT(tc_image_digest_valid(manifest.layers[i].digest));
+            INVARIANT(tc_digest_valid(manifest.layers[i].digest));
     }
     if (!tc_image_read_config(json, size, "amd64", &config))
         INVARIANT(config.count <= TC_IMAGE_LAYERS_MAX);

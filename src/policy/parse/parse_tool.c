@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/digest.h"
 #include "policy/backends.h"
 #include "policy/image_ref.h"
 #include "policy/parse/catalog.h"
@@ -372,14 +373,6 @@ void tc_set_image(struct tc_parse *p, const struct tc_key *key, struct tc_node *
         p->diag.memory = true;
 }
 
-enum { PIN_DIGITS = 64 };
-
-static bool is_pin(const char *pin)
-{
-    const char *digits = pin + strlen("@sha256:");
-    return strlen(digits) == PIN_DIGITS && strspn(digits, "0123456789abcdef") == PIN_DIGITS;
-}
-
 static void take_catalog(struct tc_parse *p, const struct tc_node *node, struct tc_spec *spec)
 {
     if (!tc_catalog_find(node->text)) {
@@ -396,7 +389,7 @@ void tc_set_module(struct tc_parse *p, const struct tc_key *key, struct tc_node 
 {
     struct tc_spec *spec = into;
     const char *pin = node->kind == TC_NODE_STRING ? tc_module_pin(node->text) : NULL;
-    if (pin && !is_pin(pin)) {
+    if (pin && !tc_digest_valid(pin + 1)) {
         tc_parse_bad(p, node, "write @sha256: and the 64 lower-case digits that sha256sum prints",
                      "\"%.80s\" is not the digest of a module", pin + 1);
         return;
