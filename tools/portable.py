@@ -12,7 +12,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Dynamic all the same: one loads an engine, and the others speak HTTP by the system's libcurl, libmicrohttpd and jansson. Where one
 # does not start, the backends that need it are refused.
-LOADS = {"toolcage-wasm", "toolcage-engine", "toolcage-http", "toolcage-agent"}
+LOADS = {"toolcage-wasm", "toolcage-engine", "toolcage-http", "toolcage-agent", "toolcage-bridge"}
 CLI_ONLY = {"toolcage-attacks", "toolcage-receipt"}  # no library starts it
 SYSTEM = re.compile(r"^(libc\.so\.6|libm\.so\.6|ld-linux-.*)$")  # what every machine with a C library has
 STATIC = [

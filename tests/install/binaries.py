@@ -15,6 +15,7 @@ NEEDED = {
     "src/libtoolcage.so.0": {"libc.so.6", "libm.so.6", "libjansson.so.4"},
     "src/toolcage-helper": set(),  # static: a linked library is time before main()
     "src/toolcage-egress": set(),  # static: a process for each cage with a network
+    "src/toolcage-bridge": {"libc.so.6", "libcurl.so.4", "libjansson.so.4"},  # it runs in cages
     "src/toolcage-receipt": set(),  # static: it has the key, and loads nothing
     "attacks/toolcage-attacks": set(),  # static: it runs in cages
     "src/toolcage": set(),  # static: it starts for each call

@@ -51,6 +51,7 @@ def check_files(tree):
         "toolcage-image",
         "toolcage-receipt",
         "toolcage-agent",
+        "toolcage-bridge",
         "toolcage-attacks",
         "libtoolcage.so.0",
         "libtoolcage.so",
