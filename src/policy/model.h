@@ -51,6 +51,8 @@ struct tc_spec {
     uint32_t said[TC_KEY_COUNT];
     char *name;
     char *description, *title;
+    char *url; /* of a server that runs elsewhere; NULL: its command runs here */
+    uint32_t url_line;
     struct tc_strv command;
     char *stdin_text;
     struct tc_argument *arguments;

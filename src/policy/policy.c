@@ -42,7 +42,7 @@ void tc_spec_done(struct tc_spec *spec)
 {
     char *texts[] = {spec->prefix,     spec->name, spec->description, spec->title,
                      spec->stdin_text, spec->tier, spec->risk,        spec->backend,
-                     spec->module,     spec->into, spec->canonical};
+                     spec->module,     spec->into, spec->canonical,   spec->url};
     for (size_t i = 0; i < TC_COUNT(texts); i++)
         free(texts[i]);
     for (size_t i = 0; i < spec->argument_count; i++)
@@ -246,6 +246,12 @@ const char *tc_access_list(enum tc_access access)
     return access == TC_ACCESS_DENY    ? "filesystem.denied"
            : access == TC_ACCESS_WRITE ? "filesystem.writable"
                                        : "filesystem.readable";
+}
+
+const char *tc_policy_url(const struct toolcage_policy *policy, const char *tool)
+{
+    const struct tc_spec *spec = tool ? tc_policy_tool(policy, tool) : NULL;
+    return spec ? spec->url : NULL;
 }
 
 bool tc_spec_is_server(const struct tc_spec *spec)

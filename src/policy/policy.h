@@ -206,6 +206,11 @@ bool tc_policy_names_setup(const struct toolcage_policy *policy, const char *nam
 int tc_grant_put(struct tc_grant *grant, const struct tc_fs_entry *entry,
                  struct toolcage_error **err);
 
+/* The URL of a server that runs elsewhere; borrowed. NULL: none. */
+const char *tc_policy_url(const struct toolcage_policy *policy, const char *tool);
+/* The program that connects to it; such a server's command begins with it. */
+#define TC_BRIDGE "toolcage-bridge"
+
 bool tc_policy_has_tool(const struct toolcage_policy *policy, const char *tool);
 /* Without a policy file, so the options and the command of a call are the operator's. */
 bool tc_policy_is_callers(const struct toolcage_policy *policy);

@@ -171,6 +171,8 @@ static void add_server_tool(const struct tc_spec *tool, struct tc_buf *out)
 static void add_rules(struct tc_buf *out, const struct tc_server *server)
 {
     const char *comma = "";
+    if (server->spec.url)
+        tc_json_member(out, "url", server->spec.url);
     tc_json_bool(out, "pin", server->pin);
     tc_json_key(out, "pass");
     tc_buf_addc(out, '[');

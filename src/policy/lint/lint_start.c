@@ -187,7 +187,7 @@ void tc_lint_start(struct tc_lint *l, const struct tc_spec *spec)
 {
     _auto_(tc_exec_check_done) struct tc_exec_check starts = {0};
     _auto_(shown_done) struct shown s = {0};
-    if (!spec->command.count || tc_spec_is_setup(spec) || !shows_host(l, spec) ||
+    if (!spec->command.count || tc_spec_is_setup(spec) || spec->url || !shows_host(l, spec) ||
         is_brought(l, spec))
         return;
     _autofree_ char *path = command_path(l, spec);

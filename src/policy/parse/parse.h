@@ -110,12 +110,13 @@ tc_key_set tc_set_tools, tc_set_defaults, tc_set_servers, tc_set_server_tools, t
     tc_set_risks, tc_set_settings;
 tc_key_set tc_set_command, tc_set_stdin, tc_set_memory, tc_set_output, tc_set_env_pass,
     tc_set_env_set, tc_set_workspace, tc_set_cwd, tc_set_image, tc_set_module, tc_set_disk,
-    tc_set_programs, tc_set_without, tc_set_pass;
+    tc_set_programs, tc_set_without, tc_set_pass, tc_set_url;
 /* Parses the table of a tool, server or install phase by the key's inner scope, into a tc_spec or a
  * struct that begins with one; `name` NULL: unnamed. */
 void tc_parse_spec(struct tc_parse *p, const struct tc_key *key, struct tc_node *node,
                    const char *name, void *into);
 void tc_parse_tool_finish(struct tc_parse *p, struct tc_spec *spec, const struct tc_node *node);
+void tc_parse_url_finish(struct tc_parse *p, struct tc_spec *spec, const struct tc_node *table);
 
 /* `within`: extends.c handles it before the parser runs; its setter only checks the type. */
 tc_key_set tc_set_within;

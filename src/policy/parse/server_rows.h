@@ -26,6 +26,14 @@
              "sampling, elicitation and roots the server asks the client; other stands for methods "\
              "that toolcage does not know.",                                                       \
      .example = "pass = [\"resources\", \"prompts\"]"},                                            \
+    {TC_IN(SERVER), "url", tc_set_url, NONE, .type = "string", \
+     .text = "A server that runs elsewhere, over MCP's Streamable HTTP, instead of a command. "   \
+             "toolcage-bridge connects to it from a cage whose network is this host, with the "   \
+             "methods POST, GET and DELETE at this path. A token is a secret of this server "     \
+             "(secrets), which the proxy adds: the cage does not have it. http:// is only for "   \
+             "the loopback. Entries of network are added: a name that leads to a private "        \
+             "address needs one for that address.",                                               \
+     .example = "url = \"https://mcp.example.com/mcp\""},                                            \
     {TC_IN(SERVER), "pin", tc_set_bool, RULE(pin), NONE,           \
      .type = "boolean", .fallback = "false",                                                       \
      .text = "Compares every tool that the server lists with the definition (name, description, "  \

@@ -281,7 +281,8 @@ static int take_network(struct tc_resolve *r)
         struct tc_net_entry *entry = TC_PUSH(r->grant->net, r->grant->net_count);
         if (!entry || !tc_net_entry_copy(entry, &said->net[i]))
             return tc_resolve_memory(r);
-        entry->origin.key = tc_spec_key(said, "network");
+        bool url = said->url && entry->origin.line == said->url_line;
+        entry->origin.key = tc_spec_key(said, url ? "url" : "network");
         if (!entry->origin.key)
             return tc_resolve_memory(r);
     }

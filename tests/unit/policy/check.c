@@ -29,6 +29,7 @@ static struct toolcage_error *findings_of(const char *text, size_t length)
 }
 
 #define T "[tool.x]\n"
+#define S "[server.x]\n"
 #define CLOSED "{\"type\":\"object\",\"additionalProperties\":false,"
 /* An input schema of one property, and with a definition. */
 #define N(property) T "input_schema = '" CLOSED "\"properties\":{\"n\":" property "}}'\n"
@@ -46,6 +47,17 @@ static const struct row rows[] = {
     {"a = \"x\" \xe2\x80\x83\n", 1, 9, "", "allowed only in quotes", "TOML"},
     {"[`tool.x]\n", 1, 2, "", "allowed only in quotes", "TOML"},
     {"a = /data\n", 1, 5, "", "allowed only in quotes", "TOML"},
+    {T "url = \"https://example.com/mcp\"\n", 2, 1, "tool.x.url", "unknown key", ""},
+    {S "url = \"http://example.com/mcp\"\n", 2, 7, "server.x.url", "without TLS", "loopback"},
+    {S "url = \"https://example.com:b@example.com/mcp\"\n", 2, 7, "server.x.url", "has a user name",
+     "https://mcp.example.com/mcp"},
+    {S "url = \"https:/"
+       "/allowlist:443/mcp\"\n",
+     2, 7, "server.x.url", "\"443\"", ""},
+    {S "url = \"https://example.com/{a}\"\n", 2, 7, "server.x.url", "that URLs do not have", ""},
+    {S "url = \"https://example.com/a%2fb\"\n", 2, 7, "server.x.url", "in two ways", ""},
+    {S "url = \"https://example.com/\"\nimage = \"debian\"\n", 3, 1, "server.x.image",
+     "has no image", "keep one of the two"},
     {"[tools.x]\n", 1, 2, "tools", "unknown key \"tools\"", "did you mean \"tool\"?"},
     {T "tiemout = \"30s\"\n", 2, 1, "tool.x.tiemout", "unknown key \"tiemout\"",
      "did you mean \"timeout\"?"},
