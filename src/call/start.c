@@ -10,6 +10,7 @@
 
 #include "base/fd.h"
 #include "base/path.h"
+#include "call/bridge.h"
 #include "call/call.h"
 #include "call/host/programs.h"
 #include "call/inputs.h"
@@ -64,6 +65,8 @@ int tc_call_resolve(struct toolcage_call *call, bool explain, const char *suppos
     ret->umask = explain ? 0 : tc_caller_umask();
     if (r == 0)
         r = tc_programs_extend(call->policy, &here.facts, ret, err);
+    if (r == 0)
+        r = tc_bridge_extend(call->policy, &here.facts, ret, err);
     if (r == 0 && !call->installs)
         r = tc_install_extend(call->policy, &here.facts, explain, ret, err);
     else if (r == 0 && !explain)

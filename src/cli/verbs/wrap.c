@@ -18,6 +18,7 @@
 static const struct tc_option options[] = {
     TC_OPTION_POLICY,
     {"server", 0, "NAME", NULL, "the policy's server, if the command does not identify it"},
+    {"url", 0, "URL", NULL, "the policy's server at this URL, if its name is not given"},
     {"pin", 0, NULL, NULL, "hold tools whose definition nobody approved: toolcage pins"},
     TC_OPTION_WORKSPACE,
     TC_OPTION_HELP,
@@ -35,6 +36,7 @@ static const char text[] =
     "examples:\n"
     "  toolcage wrap --policy servers.toml --server files\n"
     "  toolcage wrap --policy servers.toml -- mcp-server-git --repository /workspace\n"
+    "  toolcage wrap --policy servers.toml --url https://mcp.example.com/mcp\n"
     "\n"
     "in a client's settings:\n"
     "  {\"mcpServers\": {\"files\": {\"command\": \"toolcage\",\n"
@@ -75,9 +77,12 @@ static bool has_command(struct tc_slice server)
     return tc_scan_next(&each);
 }
 
-/* The operator decides about grants, so a command in the policy cannot be replaced. */
+/* The operator decides about grants, so a command or URL in the policy cannot be replaced. */
 static bool is_meant(const struct tc_args *args, const char *name, struct tc_slice server)
 {
+    const char *url = tc_args_value(args, "url");
+    if (url && !tc_scan_is(tc_json_get(server, "url"), url))
+        return false;
     if (name)
         return tc_scan_is(tc_json_get(server, "name"), name);
     return !args->operand_count || same_command(tc_json_get(server, "command"), args->operands);
@@ -120,10 +125,17 @@ static char *fetcher_of(struct tc_slice server, char *const words[])
     return NULL;
 }
 
-static int fail_choice(struct tc_slice servers, const char *name, size_t count,
+static int fail_choice(struct tc_slice servers, const struct tc_args *args, size_t count,
                        struct tc_failure *failure)
 {
+    const char *name = tc_args_value(args, "server"), *url = tc_args_value(args, "url");
     _autofree_ char *hint = list_servers(servers);
+    if (url && !count)
+        return tc_failure_set(failure, TOOLCAGE_ENOT_FOUND,
+                              "write it as url of [server.NAME]: only the policy says where a "
+                              "server may be",
+                              "no server of the policy%s%s has the URL %s", name ? " named " : "",
+                              name ? name : "", url);
     if (name)
         return tc_failure_set(failure, TOOLCAGE_ENOT_FOUND, hint, "the policy has no server %s",
                               name);
@@ -146,7 +158,7 @@ static int choose(struct tc_slice servers, struct scene *scene, struct tc_failur
         count++;
     }
     if (count != 1)
-        return fail_choice(servers, name, count, failure);
+        return fail_choice(servers, args, count, failure);
     scene->own = has_command(chosen);
     scene->server = tc_json_text(tc_json_get(chosen, "name"));
     scene->fetcher = fetcher_of(chosen, args->operands);
