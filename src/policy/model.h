@@ -94,6 +94,7 @@ struct tc_server {
     struct tc_spec spec;
     struct tc_spec *tools; /* single tools, which narrow the server's grant */
     unsigned pass;         /* bits: index into tc_values_pass */
+    bool per_call;         /* a fresh server for each call of a tool */
     bool pin;              /* only definitions of tools that a person approved */
     size_t tool_count;
 };

@@ -258,6 +258,10 @@ static void compare_server_rules(struct tc_differences *changes, const struct tc
         tc_differences_add(changes, a->pin ? TC_DIFFERENCE_MORE : TC_DIFFERENCE_LESS,
                            a->pin ? "definitions of its tools need no approval"
                                   : "definitions of its tools need approval");
+    if (a->per_call != b->per_call)
+        tc_differences_add(changes, a->per_call ? TC_DIFFERENCE_MORE : TC_DIFFERENCE_LESS,
+                           a->per_call ? "one server serves all calls of its tools"
+                                       : "a fresh server serves each call of its tools");
     for (size_t i = 0; tc_values_pass[i]; i++)
         if ((a->pass ^ b->pass) & 1U << i)
             tc_differences_add(changes, b->pass & 1U << i ? TC_DIFFERENCE_MORE : TC_DIFFERENCE_LESS,
@@ -284,9 +288,11 @@ static int compare_servers(struct tc_differences *changes, const struct toolcage
         if (find_server(a, b->servers[i].spec.name))
             continue;
         rc = compare_pair(changes, a, NULL, b, &b->servers[i].spec, facts);
-        compare_server_rules(
-            changes, &(struct tc_server){.spec = b->servers[i].spec, .pin = b->servers[i].pin},
-            &b->servers[i]);
+        compare_server_rules(changes,
+                             &(struct tc_server){.spec = b->servers[i].spec,
+                                                 .pin = b->servers[i].pin,
+                                                 .per_call = b->servers[i].per_call},
+                             &b->servers[i]);
         if (!rc)
             rc = compare_pair(changes, a, NULL, b, b->servers[i].spec.setup, facts);
     }

@@ -174,6 +174,8 @@ static void add_rules(struct tc_buf *out, const struct tc_server *server)
     if (server->spec.url)
         tc_json_member(out, "url", server->spec.url);
     tc_json_bool(out, "pin", server->pin);
+    if (server->per_call)
+        tc_json_bool(out, "per_call", true);
     tc_json_key(out, "pass");
     tc_buf_addc(out, '[');
     for (size_t i = 0; tc_values_pass[i]; i++)

@@ -34,6 +34,13 @@
              "the loopback. Entries of network are added: a name that leads to a private "        \
              "address needs one for that address.",                                               \
      .example = "url = \"https://mcp.example.com/mcp\""},                                            \
+    {TC_IN(SERVER), "per_call", tc_set_bool, RULE(per_call), NONE, .type = "boolean", \
+     .fallback = "false", \
+     .text = "Each call of a tool gets a fresh server in a fresh cage, which ends with the call: " \
+             "memory, /tmp and processes of one call are gone at the next. It gets the client's "  \
+             "initialize, and must answer as the server did that the client knows. It cannot "     \
+             "ask the client.",                                                                    \
+     .example = "per_call = true"},                                                                \
     {TC_IN(SERVER), "pin", tc_set_bool, RULE(pin), NONE,           \
      .type = "boolean", .fallback = "false",                                                       \
      .text = "Compares every tool that the server lists with the definition (name, description, "  \

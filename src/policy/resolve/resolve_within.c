@@ -148,12 +148,15 @@ static int check_server(struct tc_resolve *r)
     const struct tc_server *mine = server_of(r->policy, r->tool);
     const struct tc_server *theirs = server_of(ceiling, r->tool);
     bool unpinned = mine && theirs && theirs->pin && !mine->pin;
-    if (!mine || (!unpinned && !(mine->pass & ~(theirs ? theirs->pass : 0))))
+    bool shared = mine && theirs && theirs->per_call && !mine->per_call;
+    if (!mine || (!unpinned && !shared && !(mine->pass & ~(theirs ? theirs->pass : 0))))
         return 0;
     return tc_resolve_refuse(r, TOOLCAGE_EDENIED, mine->spec.prefix, r->policy->within,
                              unpinned ? "write pin = true"
+                             : shared ? "write per_call = true"
                                       : "pass less, or let the ceiling's server pass it",
                              unpinned ? "the ceiling %s pins the tools of %s"
+                             : shared ? "the ceiling %s has a fresh server for each call of %s"
                                       : "the ceiling %s does not pass all that %s passes",
                              ceiling->name, mine->spec.prefix);
 }
