@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mcp/fresh.h"
 #include "mcp/memory.h"
 #include "mcp/parts.h"
 #include "mcp/pin.h"
@@ -76,7 +77,7 @@ static void send(struct tc_wrap *wrap, struct tc_outbox *box, const char *text, 
 
 /* ---- the wrapper's own responses ---- */
 
-static char *refuse_id(struct tc_wrap *wrap, const char *id, int code, const char *why)
+char *tc_pass_refusal(struct tc_wrap *wrap, const char *id, int code, const char *why)
 {
     struct tc_text text;
     if (!begin_text(wrap, &text))
@@ -88,7 +89,7 @@ static char *refuse_id(struct tc_wrap *wrap, const char *id, int code, const cha
 static char *refuse_message(struct tc_wrap *wrap, struct tc_slice id, int code, const char *why)
 {
     char *copy = id.at ? strndup(id.at, id.length) : strdup("null");
-    char *answer = copy ? refuse_id(wrap, copy, code, why) : NULL;
+    char *answer = copy ? tc_pass_refusal(wrap, copy, code, why) : NULL;
     wrap->failed |= !answer;
     free(copy);
     return answer;
@@ -258,6 +259,16 @@ static void describe(const struct tc_wrap *wrap, const struct tc_rpc *rpc,
     asked->end_at_ms = rule && rule->timeout_ms ? tc_wrap_now_ms() + rule->timeout_ms : 0;
 }
 
+/* The call goes to a server of its own. NULL, or the refusal. */
+static char *begin_fresh(struct tc_wrap *wrap, struct tc_slice message, const struct tc_rpc *rpc,
+                         struct tc_asked *asked)
+{
+    char *why = tc_fresh_begin(wrap, rpc, message);
+    if (why)
+        tc_asked_remove(wrap, asked);
+    return why ? tell_asker(wrap, rpc, why) : NULL;
+}
+
 static char *take_request(struct tc_wrap *wrap, struct tc_slice message, const struct tc_rpc *rpc,
                           bool *ret_pass)
 {
@@ -281,6 +292,9 @@ static char *take_request(struct tc_wrap *wrap, struct tc_slice message, const s
     if (answer || unrecorded || wrap->failed)
         return answer ? answer : unrecorded;
     describe(wrap, rpc, rule, asked);
+    tc_fresh_hello(wrap, rpc, message);
+    if (call && wrap->per_call)
+        return begin_fresh(wrap, message, rpc, asked);
     if (!wrap->unheard_since_ms)
         wrap->unheard_since_ms = tc_wrap_now_ms();
     *ret_pass = true;
@@ -297,8 +311,10 @@ static void take_notification(struct tc_wrap *wrap, const struct tc_rpc *rpc, bo
         !tc_scan_member(rpc->params, "requestId", &id) || !id.at)
         return;
     struct tc_asked *asked = tc_asked_find(wrap, id);
-    if (asked && !asked->own) /* a client that cancels expects no response */
-        tc_asked_remove(wrap, asked);
+    if (!asked || asked->own)
+        return;
+    tc_fresh_end(wrap, asked->key);
+    tc_asked_remove(wrap, asked); /* a client that cancels expects no response */
 }
 
 static char *take_from_client(struct tc_wrap *wrap, struct tc_slice message, bool *ret_pass)
@@ -352,8 +368,8 @@ static char *take_hello(struct tc_wrap *wrap, const struct tc_asked *asked, stru
         return trimmed;
     }
     free(trimmed);
-    return refuse_id(wrap, asked->id, TC_WRAP_INTERNAL,
-                     "the server's answer is ambiguous and was dropped");
+    return tc_pass_refusal(wrap, asked->id, TC_WRAP_INTERNAL,
+                           "the server's answer is ambiguous and was dropped");
 }
 
 static char *take_answer(struct tc_wrap *wrap, const struct tc_asked *asked,
@@ -366,7 +382,7 @@ static char *take_answer(struct tc_wrap *wrap, const struct tc_asked *asked,
                        "limit: the answer has %zu bytes, the policy allows %lld; ask for less",
                        message.length, (long long)asked->output);
         return asked->call ? tell_model(wrap, asked->id, asked->stateless, words)
-                           : refuse_id(wrap, asked->id, TC_WRAP_INTERNAL, words);
+                           : tc_pass_refusal(wrap, asked->id, TC_WRAP_INTERNAL, words);
     }
     enum tc_part part =
         rpc->error.at ? tc_parts_asked_by(wrap, rpc->error) : tc_parts_asked(wrap, rpc->result);
@@ -375,15 +391,17 @@ static char *take_answer(struct tc_wrap *wrap, const struct tc_asked *asked,
                        "denied: the server asked the client for %s, which the policy does not pass",
                        tc_part_name(part));
         return asked->call ? tell_model(wrap, asked->id, asked->stateless, words)
-                           : refuse_id(wrap, asked->id, TC_WRAP_INTERNAL, words);
+                           : tc_pass_refusal(wrap, asked->id, TC_WRAP_INTERNAL, words);
     }
+    if (asked->hello && rpc->result.at)
+        tc_fresh_greeting(wrap, rpc->result);
     if (asked->hello && rpc->result.at)
         return take_hello(wrap, asked, message, rpc, ret_pass);
     if (asked->task && rpc->result.at)
         tc_tasks_begin(wrap, rpc->result);
     if (rpc->result.at && !tc_scan_member(rpc->result, "tools", &tools))
-        return refuse_id(wrap, asked->id, TC_WRAP_INTERNAL,
-                         "the server's answer is ambiguous and was dropped");
+        return tc_pass_refusal(wrap, asked->id, TC_WRAP_INTERNAL,
+                               "the server's answer is ambiguous and was dropped");
     /* for any request: a client may take an array "tools" in the result for a list of tools */
     if (rpc->result.at && tc_scan_is_array(tools)) {
         if (wrap->pin)
@@ -399,7 +417,8 @@ static char *take_response(struct tc_wrap *wrap, struct tc_slice message, const 
 {
     struct tc_asked *asked = rpc->id.at ? tc_asked_find(wrap, rpc->id) : NULL;
     char *instead;
-    if (!asked || asked->waiting) {
+    bool elsewhere = asked && asked->call && wrap->per_call && !wrap->from_fresh;
+    if (!asked || asked->waiting || elsewhere) {
         complain(wrap, rpc->fault ? rpc->fault : "an answer without a request");
         return NULL;
     }
@@ -410,8 +429,8 @@ static char *take_response(struct tc_wrap *wrap, struct tc_slice message, const 
         return NULL;
     }
     if (rpc->fault)
-        instead = refuse_id(wrap, asked->id, TC_WRAP_INTERNAL,
-                            "the server's answer is not a JSON-RPC message and was dropped");
+        instead = tc_pass_refusal(wrap, asked->id, TC_WRAP_INTERNAL,
+                                  "the server's answer is not a JSON-RPC message and was dropped");
     else
         instead = take_answer(wrap, asked, message, rpc, ret_pass);
     wrap->heard = true;
@@ -544,7 +563,7 @@ static void refuse_unread(struct tc_wrap *wrap, struct tc_rescue *rescue, const 
 {
     const char *id;
     bool known = tc_rescue_end(rescue, &id) == TC_RESCUED_REQUEST;
-    answer_client(wrap, refuse_id(wrap, known ? id : "null", TC_WRAP_PARSE, why));
+    answer_client(wrap, tc_pass_refusal(wrap, known ? id : "null", TC_WRAP_PARSE, why));
 }
 
 /* A request is passed on without the client's capabilities that the policy does not pass. */
@@ -606,11 +625,24 @@ void tc_pass_lost(struct tc_wrap *wrap, const char *why)
     while (wrap->asked_count && !wrap->failed) {
         struct tc_asked *asked = &wrap->asked[wrap->asked_count - 1];
         if (!asked->own)
-            answer_client(wrap, refuse_id(wrap, asked->id, TC_WRAP_INTERNAL, why));
+            answer_client(wrap, tc_pass_refusal(wrap, asked->id, TC_WRAP_INTERNAL, why));
         tc_asked_remove(wrap, asked);
     }
+    tc_fresh_end(wrap, NULL);
     if (wrap->pin)
         wrap->pin->listing = false;
+}
+
+void tc_pass_fail(struct tc_wrap *wrap, const char *key, const char *why)
+{
+    for (size_t i = 0; i < wrap->asked_count; i++) {
+        struct tc_asked *asked = &wrap->asked[i];
+        if (strcmp(asked->key, key) != 0 || asked->own)
+            continue;
+        answer_client(wrap, tell_model(wrap, asked->id, asked->stateless, why));
+        tc_asked_remove(wrap, asked);
+        return;
+    }
 }
 
 /* Sends the server the cancellation that a client would send. */
@@ -638,7 +670,10 @@ void tc_pass_tick(struct tc_wrap *wrap, int64_t now_ms)
         struct tc_asked *asked = &wrap->asked[i];
         if (!asked->end_at_ms || asked->own || now_ms < asked->end_at_ms)
             continue;
-        cancel(wrap, asked->id);
+        if (asked->call && wrap->per_call)
+            tc_fresh_end(wrap, asked->key);
+        else
+            cancel(wrap, asked->id);
         answer_client(wrap, tell_model(wrap, asked->id, asked->stateless,
                                        "timeout: the server did not answer within the time that "
                                        "the policy gives to this call"));

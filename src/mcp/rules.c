@@ -67,6 +67,7 @@ int tc_rules_load(struct tc_wrap *wrap, struct toolcage_error **err)
     const json_t *server = find_server(servers, wrap->options->server);
     const json_t *tools = json_object_get(server, "tools");
     wrap->output = json_integer_value(json_object_get(server, "output"));
+    wrap->per_call = json_is_true(json_object_get(server, "per_call"));
     wrap->pass = read_parts(json_object_get(server, "pass"));
     wrap->tools = calloc(json_array_size(tools) + 1, sizeof(*wrap->tools));
     bool fine = servers && wrap->tools;

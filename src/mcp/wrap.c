@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "mcp/fresh.h"
 #include "mcp/memory.h"
 #include "mcp/pin.h"
 
@@ -25,7 +26,7 @@ enum {
     TOLD_MAX = 65536 /* ... in which at most this much of the server's standard error is printed */
 };
 
-enum { IN, OUT, SINK, CALL, FDS };
+enum { IN, OUT, SINK, CALL, FRESH, FDS = FRESH + TC_FRESH_FDS };
 
 /* The state of the connection. */
 struct life {
@@ -77,7 +78,7 @@ void tc_wrap_note(struct tc_wrap *wrap, const char *text)
     tell_some(wrap, TC_WRAP_NOTE, text, strlen(text));
 }
 
-static void take_errors(struct tc_wrap *wrap, const char *bytes, size_t length)
+void tc_wrap_errors(struct tc_wrap *wrap, const char *bytes, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
         bool full = wrap->errors_length == sizeof(wrap->errors);
@@ -113,7 +114,7 @@ static void on_output(void *userdata, int stream, const void *bytes, size_t leng
 {
     struct tc_wrap *wrap = userdata;
     if (stream == STDERR_FILENO) {
-        take_errors(wrap, bytes, length);
+        tc_wrap_errors(wrap, bytes, length);
         return;
     }
     if (wrap->deaf)
@@ -186,6 +187,7 @@ static void watch_streams(const struct tc_wrap *wrap, const struct life *life,
     fds[SINK] = (struct pollfd){.fd = wrap->sink, .events = to_server ? POLLOUT : 0};
     fds[CALL] = (struct pollfd){.fd = room && !life->done ? toolcage_call_fd(wrap->call) : -1,
                                 .events = POLLIN};
+    tc_fresh_watch(wrap, room, &fds[FRESH]);
 }
 
 static int wait_ms(const struct tc_wrap *wrap, const struct life *life)
@@ -294,6 +296,8 @@ static int loop(struct tc_wrap *wrap, struct life *life, struct toolcage_error *
             hang_up(life);
         if (fds[CALL].revents && !life->done)
             rc = hear_call(wrap, life, err);
+        if (rc == 0)
+            rc = tc_fresh_step(wrap, &fds[FRESH], err);
         settle_wrap(wrap, life);
     }
     if (rc == 0 && life->broken) {
@@ -303,29 +307,31 @@ static int loop(struct tc_wrap *wrap, struct life *life, struct toolcage_error *
     return wrap->failed || tc_mcp_starved() ? TOOLCAGE_EMEMORY : rc;
 }
 
-static int start_wrapped(struct tc_wrap *wrap, struct toolcage_error **err)
+int tc_wrap_start(struct tc_wrap *wrap, struct toolcage_call **ret, int *ret_sink,
+                  toolcage_output_fn take, void *userdata, struct toolcage_error **err)
 {
     const struct tc_wrap_options *options = wrap->options;
     char *place = NULL;
     if (asprintf(&place, "server.%s", options->server) < 0)
         return TOOLCAGE_EMEMORY;
-    int rc = toolcage_call_new(wrap->engine, options->policy, place, &wrap->call, err);
+    int rc = toolcage_call_new(wrap->engine, options->policy, place, ret, err);
     free(place);
     if (rc == 0 && options->narrow)
-        rc = options->narrow(options->userdata, wrap->call, err);
+        rc = options->narrow(options->userdata, *ret, err);
     if (rc == 0 && options->command_count)
-        rc = toolcage_call_set_command(wrap->call, options->command_count, options->command, err);
+        rc = toolcage_call_set_command(*ret, options->command_count, options->command, err);
     if (rc == 0)
-        rc = toolcage_call_open_stdin(wrap->call, &wrap->sink, err);
-    if (rc == 0 && fcntl(wrap->sink, F_SETFL, O_NONBLOCK) < 0)
+        rc = toolcage_call_open_stdin(*ret, ret_sink, err);
+    if (rc == 0 && fcntl(*ret_sink, F_SETFL, O_NONBLOCK) < 0)
         rc = TOOLCAGE_ESYSTEM;
     if (rc == 0)
-        rc = toolcage_call_set_output_callback(wrap->call, on_output, wrap, err);
-    return rc == 0 ? toolcage_call_start(wrap->call, err) : rc;
+        rc = toolcage_call_set_output_callback(*ret, take, userdata, err);
+    return rc == 0 ? toolcage_call_start(*ret, err) : rc;
 }
 
 static void done(struct tc_wrap *wrap)
 {
+    tc_fresh_done(wrap);
     (void)toolcage_call_unref(wrap->call);
     close_sink(wrap);
     while (wrap->asked_count)
@@ -355,7 +361,7 @@ int tc_mcp_wrap(const struct tc_wrap_options *options, struct toolcage_error **e
     if (rc == 0 && options->pins)
         rc = tc_pin_new(wrap, options->pins);
     if (rc == 0)
-        rc = start_wrapped(wrap, err);
+        rc = tc_wrap_start(wrap, &wrap->call, &wrap->sink, on_output, wrap, err);
     if (rc == 0)
         rc = loop(wrap, &life, err);
     if (rc == 0)

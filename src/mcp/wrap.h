@@ -14,7 +14,7 @@
 #include "mcp/mcp.h"
 #include "mcp/scan.h"
 
-enum { TC_ASKED_MAX = 1024 };
+enum { TC_ASKED_MAX = 1024, TC_FRESH_MAX = 16 };
 
 /* Error codes of JSON-RPC. */
 enum {
@@ -70,6 +70,11 @@ struct tc_wrap {
     int64_t told_since_ms, unheard_since_ms;
     bool left_out, heard, failed;
     bool deaf; /* the server's further output is discarded */
+    bool per_call;
+    bool from_fresh;                      /* the message is of the server of a single call */
+    struct tc_fresh *fresh[TC_FRESH_MAX]; /* the servers of single calls */
+    size_t fresh_count;
+    char *hello, *greeting; /* initialize, and the server's result; NULL: not yet */
 };
 
 enum tc_shape { TC_SHAPE_NONE, TC_SHAPE_REQUEST, TC_SHAPE_NOTIFICATION, TC_SHAPE_RESPONSE };
@@ -125,6 +130,17 @@ void tc_pass_lost(struct tc_wrap *wrap, const char *why);
 /* Answers the requests whose time limit has passed. */
 void tc_pass_tick(struct tc_wrap *wrap, int64_t now_ms);
 
+/* Fails the open call with this normalized id, if there is one. */
+void tc_pass_fail(struct tc_wrap *wrap, const char *key, const char *why);
+/* An error response; owned. NULL: out of memory. */
+char *tc_pass_refusal(struct tc_wrap *wrap, const char *id, int code, const char *why);
+
+/* wrap.c */
+/* Starts one cage of the server. */
+int tc_wrap_start(struct tc_wrap *wrap, struct toolcage_call **ret, int *ret_sink,
+                  toolcage_output_fn take, void *userdata, struct toolcage_error **err);
+/* Prints a server's standard error, line by line. */
+void tc_wrap_errors(struct tc_wrap *wrap, const char *bytes, size_t length);
 void tc_wrap_note(struct tc_wrap *wrap, const char *text);
 int64_t tc_wrap_now_ms(void);
 

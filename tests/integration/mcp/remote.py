@@ -222,6 +222,10 @@ tool.go = {{}}
 [server.local]
 url = "http://127.0.0.1:8090/mcp/plain"
 tool.go = {{}}
+[server.each]
+url = "{BASE}/each"
+per_call = true
+tool.go = {{}}
 [server.private]
 url = "https://db.example.com/mcp"
 tool.go = {{}}
@@ -407,6 +411,15 @@ def sessions():
         s.initialize()
         answer = s.call("go", id=3)
         cli.check("not like the first" in why(answer), "unless the server is another one now", answer)
+
+
+def calls():
+    with Wrapped("each") as s:
+        s.initialize()
+        got = [text(s.call("go", id=id)) for id in (3, 4)]
+        cli.check(got == ["fine", "fine"], "a server at a URL serves single calls", got)
+    used = [p[2].get("Mcp-Session-Id") for p in seen("each", "tools/call")]
+    cli.check(used == ["each-2", "each-3"], "per_call gives each call a session", used)
 
 
 def tokens():
@@ -614,6 +627,7 @@ try:
         answers,
         endless,
         sessions,
+        calls,
         tokens,
         places,
         refusals,

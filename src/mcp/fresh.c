@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "mcp/fresh.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct tc_fresh {
+    struct tc_wrap *wrap;
+    struct toolcage_call *call;
+    int sink;
+    char *key;     /* of the request */
+    char *message; /* the request, until the server has greeted; NULL: it was sent */
+    struct tc_lines lines;
+    struct tc_outbox box;
+    bool over; /* is ended in the next step */
+};
+
+static const char ready[] = "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}";
+
+/* ---- the handshake ---- */
+
+void tc_fresh_hello(struct tc_wrap *wrap, const struct tc_rpc *rpc, struct tc_slice message)
+{
+    if (!wrap->per_call || !tc_scan_is(rpc->method, "initialize"))
+        return;
+    free(wrap->hello);
+    free(wrap->greeting);
+    wrap->greeting = NULL;
+    wrap->hello = strndup(message.at, message.length);
+    wrap->failed |= !wrap->hello;
+}
+
+void tc_fresh_greeting(struct tc_wrap *wrap, struct tc_slice result)
+{
+    struct tc_slice version;
+    if (!wrap->hello || wrap->greeting || !tc_scan_member(result, "protocolVersion", &version) ||
+        !version.at)
+        return;
+    wrap->greeting = strndup(result.at, result.length);
+    wrap->failed |= !wrap->greeting;
+}
+
+static void send(struct tc_fresh *f, const char *text, size_t length)
+{
+    f->wrap->failed |= !tc_outbox_add(&f->box, text, length);
+}
+
+static void give_up(struct tc_fresh *f, const char *why)
+{
+    tc_pass_fail(f->wrap, f->key, why);
+    f->over = true;
+}
+
+static void send_request(struct tc_fresh *f)
+{
+    send(f, f->message, strlen(f->message));
+    free(f->message);
+    f->message = NULL;
+}
+
+/* The tools that the client knows are those of a server that answered in this way. */
+static void take_greeting(struct tc_fresh *f, const struct tc_rpc *rpc)
+{
+    const char *known = f->wrap->greeting;
+    if (!rpc->result.at || strlen(known) != rpc->result.length ||
+        memcmp(known, rpc->result.at, rpc->result.length) != 0) {
+        give_up(f, "the server of this call answered initialize in another way than the first, so "
+                   "the call was not sent");
+        return;
+    }
+    send(f, ready, sizeof(ready) - 1);
+    send_request(f);
+}
+
+/* ---- its messages ---- */
+
+static bool is_own(struct tc_fresh *f, struct tc_slice id)
+{
+    char *key = tc_rpc_key(id);
+    bool own = key && strcmp(key, f->key) == 0;
+    f->wrap->failed |= !key;
+    free(key);
+    return own;
+}
+
+static void refuse(struct tc_fresh *f, struct tc_slice id)
+{
+    char *copy = tc_outbox_pending(&f->box) < TC_LINE_MAX ? strndup(id.at, id.length) : NULL;
+    char *answer = copy ? tc_pass_refusal(f->wrap, copy, TC_WRAP_METHOD,
+                                          "the server of a single call cannot ask the client")
+                        : NULL;
+    if (answer)
+        send(f, answer, strlen(answer));
+    free(answer);
+    free(copy);
+}
+
+static void pass_on(struct tc_fresh *f, const char *text, size_t length)
+{
+    f->wrap->from_fresh = true;
+    tc_pass_server(f->wrap, text, length);
+    f->wrap->from_fresh = false;
+}
+
+static void take_line(struct tc_fresh *f, const char *text, size_t length)
+{
+    char *copy = tc_rescue_text(text, length);
+    struct tc_slice line = tc_scan_whole(copy ? copy : text, copy ? strlen(copy) : length);
+    struct tc_rpc rpc = line.at ? tc_rpc_read(line) : (struct tc_rpc){0};
+    if (rpc.shape == TC_SHAPE_REQUEST) {
+        refuse(f, rpc.id);
+    } else if (rpc.shape == TC_SHAPE_RESPONSE && f->message) {
+        take_greeting(f, &rpc);
+    } else if (rpc.shape == TC_SHAPE_RESPONSE && is_own(f, rpc.id)) {
+        pass_on(f, text, length);
+        f->over = true;
+    } else if (rpc.shape == TC_SHAPE_NOTIFICATION && !f->message) {
+        pass_on(f, text, length);
+    } else if (rpc.shape != TC_SHAPE_NOTIFICATION) {
+        tc_wrap_note(f->wrap, "dropped what the server of a call wrote");
+    }
+    free(copy);
+}
+
+static void on_output(void *userdata, int stream, const void *bytes, size_t length)
+{
+    struct tc_fresh *f = userdata;
+    const char *line = NULL;
+    enum tc_line kind;
+    if (f->over || f->wrap->deaf)
+        return;
+    if (stream == STDERR_FILENO) {
+        tc_wrap_errors(f->wrap, bytes, length);
+        return;
+    }
+    f->wrap->failed |= !tc_lines_add(&f->lines, bytes, length);
+    while (!f->over && !f->wrap->failed &&
+           (kind = tc_lines_next(&f->lines, &line, &length)) != TC_LINE_NONE) {
+        if (kind == TC_LINE_WHOLE)
+            take_line(f, line, length);
+        else if (kind == TC_LINE_TOO_LONG)
+            give_up(f, "the answer of the server was over 8 MiB and was dropped; ask for less");
+    }
+}
+
+/* ---- its life ---- */
+
+static void free_fresh(struct tc_fresh *f)
+{
+    (void)toolcage_call_unref(f->call);
+    if (f->sink >= 0)
+        (void)close(f->sink);
+    tc_lines_done(&f->lines);
+    tc_outbox_done(&f->box);
+    free(f->key);
+    free(f->message);
+    free(f);
+}
+
+/* Not from a callback of a call. The loop may then look at a call whose fd is not ready, which does
+ * nothing. */
+static void remove_ended(struct tc_wrap *wrap)
+{
+    for (size_t i = wrap->fresh_count; i-- > 0;) {
+        if (!wrap->fresh[i]->over)
+            continue;
+        free_fresh(wrap->fresh[i]);
+        wrap->fresh[i] = wrap->fresh[--wrap->fresh_count];
+    }
+}
+
+static char *explain_start(struct toolcage_error *err)
+{
+    char *why = NULL;
+    if (asprintf(&why, "the server of this call could not be started: %s",
+                 err ? toolcage_error_message(err) : "out of memory") < 0)
+        why = NULL;
+    toolcage_error_free(err);
+    return why;
+}
+
+char *tc_fresh_begin(struct tc_wrap *wrap, const struct tc_rpc *rpc, struct tc_slice message)
+{
+    struct toolcage_error *err = NULL;
+    bool alone = tc_rpc_is_stateless(rpc->params);
+    if (!alone && !wrap->greeting)
+        return strdup("the client has not sent initialize, or the server has not answered it");
+    if (!wrap->from_fresh)
+        remove_ended(wrap);
+    if (wrap->fresh_count == TC_FRESH_MAX)
+        return strdup("too many calls of this server run at once (16); call again later");
+    struct tc_fresh *f = calloc(1, sizeof(*f));
+    if (!f) {
+        wrap->failed = true;
+        return NULL;
+    }
+    f->wrap = wrap;
+    f->sink = -1;
+    f->key = tc_rpc_key(rpc->id);
+    f->message = strndup(message.at, message.length);
+    wrap->failed |= !f->key || !f->message;
+    if (!wrap->failed && tc_wrap_start(wrap, &f->call, &f->sink, on_output, f, &err) < 0) {
+        free_fresh(f);
+        return explain_start(err);
+    }
+    wrap->fresh[wrap->fresh_count++] = f;
+    if (!wrap->failed && alone)
+        send_request(f);
+    else if (!wrap->failed)
+        send(f, wrap->hello, strlen(wrap->hello));
+    return NULL;
+}
+
+void tc_fresh_end(struct tc_wrap *wrap, const char *key)
+{
+    for (size_t i = 0; i < wrap->fresh_count; i++)
+        if (!key || strcmp(wrap->fresh[i]->key, key) == 0)
+            wrap->fresh[i]->over = true;
+}
+
+void tc_fresh_watch(const struct tc_wrap *wrap, bool room, struct pollfd fds[TC_FRESH_FDS])
+{
+    for (size_t i = 0; i < TC_FRESH_MAX; i++) {
+        const struct tc_fresh *f = i < wrap->fresh_count ? wrap->fresh[i] : NULL;
+        fds[2 * i] =
+            (struct pollfd){.fd = f && room ? toolcage_call_fd(f->call) : -1, .events = POLLIN};
+        fds[2 * i + 1] = (struct pollfd){.fd = f && tc_outbox_pending(&f->box) ? f->sink : -1,
+                                         .events = POLLOUT};
+    }
+}
+
+static int step(struct tc_fresh *f, const struct pollfd fds[2], struct toolcage_error **err)
+{
+    if (fds[1].revents && tc_outbox_write(&f->box, f->sink) < 0)
+        tc_outbox_done(&f->box); /* the server closed its input; its end follows */
+    int rc = fds[0].revents ? toolcage_call_dispatch(f->call, err) : 0;
+    if (rc > 0 && !f->over)
+        give_up(f, "the server of this call has ended without an answer");
+    return rc < 0 ? rc : 0;
+}
+
+int tc_fresh_step(struct tc_wrap *wrap, const struct pollfd fds[TC_FRESH_FDS],
+                  struct toolcage_error **err)
+{
+    int rc = 0;
+    size_t watched = wrap->fresh_count; /* a step may start others, behind these */
+    for (size_t i = 0; i < watched && rc == 0; i++)
+        if (!wrap->fresh[i]->over)
+            rc = step(wrap->fresh[i], &fds[2 * i], err);
+    remove_ended(wrap);
+    return rc;
+}
+
+void tc_fresh_done(struct tc_wrap *wrap)
+{
+    while (wrap->fresh_count)
+        free_fresh(wrap->fresh[--wrap->fresh_count]);
+    free(wrap->hello);
+    free(wrap->greeting);
+}
