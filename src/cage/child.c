@@ -113,7 +113,7 @@ static int attach_root(const struct tc_init_config *init)
 static int whiteouts(const char *const *names)
 {
     _autofd_ int fd = tc_tmpfs(1 << 20, 0, "0755", false);
-    if (fd < 0 || tc_move_mount(fd, AT_FDCWD, "mnt") < 0)
+    if (fd < 0 || tc_move_mount(fd, AT_FDCWD, TC_ROOT_SPARE) < 0)
         return -1;
     for (; *names; names++) {
         char parent[PATH_MAX];
@@ -149,7 +149,7 @@ static int set_layers(const struct tc_init_mount *m, int fs, int top, int tree)
         return -1;
     if (!m->layered)
         return 0;
-    if (tc_move_mount(m->layers, AT_FDCWD, "mnt") < 0 ||
+    if (tc_move_mount(m->layers, AT_FDCWD, TC_ROOT_SPARE) < 0 ||
         set_layer(fs, "upperdir", m->layers, "/u") < 0)
         return -1;
     /* else the end of the mount waits until the whole disk is synchronised */
@@ -162,7 +162,7 @@ static int detach_layers(const struct tc_init_mount *m, int top)
 {
     int rc = 0;
     for (int i = 0; i < m->layered + (top >= 0) && rc == 0; i++)
-        rc = umount2("mnt", MNT_DETACH);
+        rc = umount2(TC_ROOT_SPARE, MNT_DETACH);
     return rc;
 }
 
@@ -282,7 +282,7 @@ static int mask_proc(void)
 {
     int rc = 0;
     for (const struct tc_masked_proc *m = tc_masked_proc; m->path && rc == 0; m++)
-        rc = mask(m->directory ? "mnt" : "dev/null", m->path + 1);
+        rc = mask(m->directory ? TC_ROOT_SPARE : "dev/null", m->path + 1);
     return rc;
 }
 
@@ -544,13 +544,13 @@ static int lay_over_image(const struct tc_init_config *init)
     _autofd_ int fs = tc_fsopen("overlay");
     (void)snprintf(layers, sizeof(layers), "/proc/self/fd/%d:/proc/self/fd/%d", init->root,
                    init->image);
-    if (fs < 0 || tc_move_mount(init->image, AT_FDCWD, "mnt") < 0 ||
+    if (fs < 0 || tc_move_mount(init->image, AT_FDCWD, TC_ROOT_SPARE) < 0 ||
         tc_fsconfig(fs, FSCONFIG_SET_STRING, "lowerdir", layers) < 0 ||
         tc_fsconfig(fs, FSCONFIG_SET_FLAG, "userxattr", NULL) < 0 ||
         tc_fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL) < 0)
         return -1;
     _autofd_ int overlay = tc_fsmount(fs, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
-    if (overlay < 0 || umount2("mnt", MNT_DETACH) < 0 ||
+    if (overlay < 0 || umount2(TC_ROOT_SPARE, MNT_DETACH) < 0 ||
         tc_move_mount(overlay, AT_FDCWD, ".") < 0 || fchdir(overlay) < 0)
         return -1;
     return tc_stage_devices(init->root);

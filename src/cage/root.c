@@ -221,7 +221,7 @@ static int put_mount(int root, const struct tc_mount *m)
 
 static int fill_root(int root, const struct tc_root_spec *spec, const char **ret_step)
 {
-    static const char *const directories[] = {"proc", "tmp", "dev", "etc", "mnt"};
+    static const char *const directories[] = {"proc", "tmp", TC_ROOT_SPARE, "etc"};
     for (size_t i = 0; i < TC_COUNT(directories); i++)
         if (tc_mkdirs(root, directories[i]) < 0)
             return fail_at(directories[i], ret_step);

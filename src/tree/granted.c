@@ -41,7 +41,7 @@ bool tc_tree_denied(const struct tc_plan *plan, const char *path)
 /* Paths that the cage provides. The policy refuses them, too; this is a second check. */
 bool tc_tree_reserved(const char *path)
 {
-    static const char *const own[] = {"/proc", "/dev", "/sys", "/mnt"};
+    static const char *const own[] = {"/proc", "/dev", "/sys"};
     for (size_t i = 0; i < TC_COUNT(own); i++)
         if (tc_path_within(own[i], path))
             return true;

@@ -39,6 +39,10 @@ bool tc_system_leads(const char *lines, const char *path);
 /* Is it in private storage of the cage: at or below /tmp or /dev/shm? */
 bool tc_system_path_private(const char *path);
 
+/* An empty directory in every cage's root: mounts are attached there for a moment, so nothing can
+ * be granted there. */
+#define TC_ROOT_SPARE "dev/mnt"
+
 /* The PATH of every cage. */
 #define TC_SEARCH_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 /* Is the directory in that PATH? */

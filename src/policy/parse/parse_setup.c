@@ -16,7 +16,7 @@ enum { INPUTS_MAX = 64 };
 /* Is the path one that a cage or the install itself uses for other files? */
 static bool is_taken(const char *path)
 {
-    static const char *const taken[] = {TC_WORKSPACE, TC_SETUP_PLACE, "/etc", "/mnt"};
+    static const char *const taken[] = {TC_WORKSPACE, TC_SETUP_PLACE, "/etc"};
     for (size_t i = 0; i < TC_COUNT(taken); i++)
         if (tc_path_within(taken[i], path))
             return true;
