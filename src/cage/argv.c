@@ -84,7 +84,7 @@ static bool all_private(const struct tc_cage *cage)
     for (size_t i = 0; i < p->trees.item_count; i++) {
         const struct tc_item *item = &p->trees.items[i];
         if (item->writable && item->directory && !item->single_dir &&
-            (item->near || !tc_tree_copied(cage->plan, item)))
+            (item->on_disk || !tc_tree_copied(cage->plan, item)))
             return false;
     }
     return !p->trees.unmounted;

@@ -90,15 +90,17 @@ const char *tc_process_mechanism(const struct tc_process_host *h, enum tc_clause
 static char *how_written(const struct tc_cage *cage, const char *how)
 {
     const struct tc_process_cage *p = TC_PRIV(cage);
-    bool files = false, layers = false, near = false, copies = false;
+    bool files = false, layers = false, near = false, far = false, copies = false;
     for (size_t i = 0; i < p->trees.item_count; i++) {
         bool copied = tc_tree_copied(cage->plan, &p->trees.items[i]);
         near = near || p->trees.items[i].near;
+        far = far || (p->trees.items[i].on_disk && !p->trees.items[i].near);
         files = files || (p->trees.items[i].name && !p->trees.items[i].part);
-        layers = layers || (copied && p->trees.items[i].layers >= 0 && !p->trees.items[i].near);
+        layers = layers || (copied && p->trees.items[i].layers >= 0 && !p->trees.items[i].on_disk);
         copies = copies || (copied && p->trees.items[i].layers < 0);
     }
-    return tc_format("%s%s%s%s%s", how, near ? "; in a layer on the workspace's disk" : "",
+    return tc_format("%s%s%s%s%s%s", how, near ? "; in a layer on the workspace's disk" : "",
+                     far ? "; in a layer in the state directory, copied when it is applied" : "",
                      layers ? "; in a private layer" : "", copies ? "; in a private copy" : "",
                      files ? "; single files in a private directory, written back one by one" : "");
 }

@@ -86,8 +86,9 @@ struct tc_item {
     bool part;             /* the file is inside a writable tree, and is committed with the tree */
     /* A private directory for single writable files; the tool writes to `copy`. */
     bool single_dir;
-    int layers; /* storage of an overlay over `fd`; -1: none */
-    bool near;  /* it is on the disk of `fd`: a rename commits an entry of `copy` */
+    int layers;   /* storage of an overlay over `fd`; -1: none */
+    bool on_disk; /* the layer is in the state directory, limited by the disk alone */
+    bool near;    /* and on the mount of `fd`: a rename commits an entry of `copy` */
     struct tc_guarded *guarded;
     const struct tc_steering *steering; /* the plan's */
     const char *context;                /* the host path of a writable directory; else NULL */

@@ -21,6 +21,7 @@
 #include "workspace/copy.h"
 #include "workspace/inline_collect.h"
 #include "workspace/journal.h"
+#include "workspace/room.h"
 #include "workspace/rows.h"
 
 /* Deeper entries are not committed, so that the next call can still walk the tree. */
@@ -533,6 +534,18 @@ static bool asks(const struct tc_cage *cage, bool commit)
            cage->plan->commit == TC_COMMIT_ASK;
 }
 
+/* Reports changes that were not committed, and stores those that are staged. */
+static void end_gathering(struct tc_gathering *g)
+{
+    const struct tc_choice *choice = g->cage->workspace->choice;
+    if (g->undone)
+        (void)tc_not_brought_back(g->found, g->undone_path, g->undone_errno, g->undone);
+    if (rows_told(g) && (!choice || choice->plain))
+        tc_keeping_shed(&g->keeping, g->found, choice ? NULL : tc_commit_steering);
+    if (tc_keeping_end(&g->keeping) < 0)
+        (void)tc_not_kept(g->found);
+}
+
 static void gather_all(struct tc_cage *cage, bool commit, struct tc_outcome *found)
 {
     struct tc_trees *t = cage->trees;
@@ -547,6 +560,14 @@ static void gather_all(struct tc_cage *cage, bool commit, struct tc_outcome *fou
         (void)tc_not_gathered(w, found);
         return;
     }
+    struct tc_room lacking = {0};
+    if (commit && tc_room_lacks(cage, &lacking) && w->choice) {
+        (void)tc_room_fail(&lacking, cage->plan->call, found); /* everything stays staged */
+        return;
+    }
+    commit = commit && !lacking.path;
+    if (lacking.path)
+        g.asks = g.keeping.must = true;
     tc_commit_begin(w);
     tc_session_keep_begin(&g.session, cage);
     for (size_t i = 0; i < t->item_count; i++) {
@@ -564,12 +585,9 @@ static void gather_all(struct tc_cage *cage, bool commit, struct tc_outcome *fou
             (void)tc_not_gathered(w, found);
     }
     w->over |= g.reader.most && g.reader.refused;
-    if (g.undone)
-        (void)tc_not_brought_back(found, g.undone_path, g.undone_errno, g.undone);
-    if (rows_told(&g) && (!w->choice || w->choice->plain))
-        tc_keeping_shed(&g.keeping, found, w->choice ? NULL : tc_commit_steering);
-    if (tc_keeping_end(&g.keeping) < 0)
-        (void)tc_not_kept(found);
+    end_gathering(&g);
+    if (lacking.path)
+        (void)tc_room_fail(&lacking, cage->plan->call, found);
     tc_session_keep_end(&g.session, cage, found);
 }
 

@@ -9,7 +9,10 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
 
 #include "base/fd.h"
 #include "base/path.h"
@@ -79,9 +82,20 @@ bool tc_version_same(const struct tc_version *a, const struct tc_version *b)
            tc_time_same(&a->mtime, &b->mtime) && tc_time_same(&a->ctime, &b->ctime);
 }
 
+/* On one disk the kernel copies without reading the data, or shares it. */
+static off_t share_range(int from, int to, off_t at, off_t end)
+{
+    off_t out = at;
+    ssize_t n = 1;
+    while (at < end && n > 0)
+        n = copy_file_range(from, &at, to, &out, (size_t)(end - at), 0);
+    return at;
+}
+
 static int copy_range(int from, int to, off_t at, off_t end)
 {
     char block[65536];
+    at = share_range(from, to, at, end);
     if (lseek(from, at, SEEK_SET) < 0 || lseek(to, at, SEEK_SET) < 0)
         return -1;
     while (at < end) {
@@ -112,6 +126,33 @@ static int copy_bytes(int from, int to)
     return end < 0 ? -1 : written == end ? 0 : ftruncate(to, end);
 }
 
+static int copy_attribute(int from, int to, const char *name)
+{
+    char value[65536];
+    ssize_t n = fgetxattr(from, name, value, sizeof(value));
+    return n < 0 ? -1 : fsetxattr(to, name, value, (size_t)n, 0);
+}
+
+/* Copies the attributes that programs of any user can set: access control lists, too, but not the
+ * marks of overlayfs. A list that names ids which are not mapped here cannot be copied; without it,
+ * the mode's group bits, which are the list's mask, would give the group more than the list did. */
+static int copy_attributes(int from, int to, mode_t mode)
+{
+    static const char list[] = "system.posix_acl_access", user[] = "user.",
+                      mark[] = "user.overlay.";
+    char names[65536];
+    ssize_t n = flistxattr(from, names, sizeof(names));
+    (void)fremovexattr(to, list); /* inherited from the directory */
+    for (ssize_t at = 0; at < n; at += (ssize_t)strlen(names + at) + 1) {
+        bool acl = strcmp(names + at, list) == 0;
+        bool copied = acl || (tc_startswith(names + at, user) && !tc_startswith(names + at, mark));
+        if (copied && copy_attribute(from, to, names + at) < 0 &&
+            (acl ? fchmod(to, mode & 0707) < 0 : errno != ENOTSUP))
+            return -1;
+    }
+    return n < 0 && errno != ENOTSUP ? -1 : 0;
+}
+
 int tc_workspace_copy_file(int from_dir, const char *from_name, int to_dir, const char *to_name,
                            mode_t mode)
 {
@@ -119,9 +160,9 @@ int tc_workspace_copy_file(int from_dir, const char *from_name, int to_dir, cons
     _autofd_ int to = from < 0 ? -1
                                : openat(to_dir, to_name,
                                         O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (to < 0 || copy_bytes(from, to) < 0)
+    if (to < 0 || copy_bytes(from, to) < 0 || fchmod(to, mode & 0777) < 0)
         return -1;
-    return fchmod(to, mode & 0777);
+    return copy_attributes(from, to, mode);
 }
 
 static int copy_link(int from_dir, const char *from_name, int to_dir, const char *to_name)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The layer of an overlay: the directory that receives the tool's changes. It is on the disk of the
- * workspace where that is possible, because a commit then renames each changed file, and no data is
- * copied. Elsewhere, and where the policy limits `disk`, it is a tmpfs. */
+ * The layer of an overlay: the directory that receives the tool's changes. It is in the state
+ * directory: a commit renames each changed file if that is on the mount of the workspace, and else
+ * copies it. If the state directory cannot hold it, and where the policy limits `disk`, it is a
+ * tmpfs. */
 #include "workspace/layer.h"
 
 #include <errno.h>
@@ -46,6 +47,12 @@ static bool receives_changes(int fd)
     return false;
 }
 
+static bool in_memory(int fd)
+{
+    struct statfs s;
+    return fstatfs(fd, &s) == 0 && s.f_type == TMPFS_MAGIC;
+}
+
 /* Can an entry be renamed from one directory to the other? A rename stays within one mount. */
 static bool same_mount(int a, int b)
 {
@@ -62,6 +69,26 @@ static bool overlap(int a, int b)
     char x[PATH_MAX], y[PATH_MAX];
     return tc_resolve_name(a, x) < 0 || tc_resolve_name(b, y) < 0 || tc_path_within(x, y) ||
            tc_path_within(y, x);
+}
+
+/* Is the store inside the directory, although a bind mount shows that at another path? True if a
+ * directory above the store cannot be examined. */
+static bool is_within(int store, int dir)
+{
+    char path[PATH_MAX] = ".";
+    struct stat top, at, above;
+    if (fstat(dir, &top) < 0 || fstat(store, &at) < 0)
+        return true;
+    for (size_t n = 1; n + 4 < sizeof(path); n += 3, at = above) {
+        if (at.st_dev == top.st_dev && at.st_ino == top.st_ino)
+            return true;
+        tc_strcopy(path + n, sizeof(path) - n, "/..");
+        if (fstatat(store, path, &above, 0) < 0)
+            return true;
+        if (above.st_dev == at.st_dev && above.st_ino == at.st_ino)
+            return false;
+    }
+    return true;
 }
 
 /* Returns the layer's own directory, locked. The lock outlives the helper where a process completes
@@ -94,15 +121,19 @@ static int fill_layer(struct tc_cage *cage, const struct tc_item *item, int own)
     return tc_tree_keep(t, openat(own, "l", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 }
 
-/* False: a tmpfs must do. */
+/* False: a tmpfs must do. Files of a workspace in memory are not moved to a disk, nor the other way
+ * round. */
 static bool make_on_disk(struct tc_cage *cage, struct tc_item *item)
 {
     struct tc_trees *t = cage->trees;
     const struct tc_plan *plan = cage->plan;
-    if (plan->limits.disk_set || plan->session || plan->uid || !receives_changes(item->fd))
+    if (plan->limits.disk_set || plan->session || plan->uid)
         return false;
     int store = tc_tree_keep(t, tc_state_open_disk(layers));
-    if (store < 0 || !same_mount(item->fd, store) || overlap(item->fd, store))
+    if (store < 0 || !receives_changes(store) || overlap(item->fd, store))
+        return false;
+    bool near = same_mount(item->fd, store);
+    if (!near && (in_memory(item->fd) || in_memory(store) || is_within(store, item->fd)))
         return false;
     int own = begin_layer(cage, store), both = own < 0 ? -1 : fill_layer(cage, item, own);
     int upper = both < 0 ? -1 : openat(both, "u", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -110,8 +141,9 @@ static bool make_on_disk(struct tc_cage *cage, struct tc_item *item)
         return false;
     item->layers = tc_tree_show(cage, item, both);
     item->copy = item->layers < 0 ? -1 : upper;
-    item->near = item->layers >= 0;
-    return item->near;
+    item->on_disk = item->layers >= 0;
+    item->near = near && item->on_disk;
+    return item->on_disk;
 }
 
 void tc_layers_remove(struct tc_workspace *w)
@@ -136,9 +168,7 @@ unsigned tc_layers_sweep(void)
  * memory, too. */
 static bool prefers_bind(const struct tc_cage *cage, const struct tc_item *item)
 {
-    struct statfs s;
-    return cage->plan->instead == TC_INSTEAD_BIND &&
-           (fstatfs(item->fd, &s) < 0 || s.f_type != TMPFS_MAGIC);
+    return cage->plan->instead == TC_INSTEAD_BIND && !in_memory(item->fd);
 }
 
 static int make_in_memory(struct tc_cage *cage, struct tc_item *item)
@@ -160,7 +190,8 @@ int tc_layer_make(struct tc_cage *cage, struct tc_item *item, const char **ret_h
     *ret_what = "cannot create the storage for the changes of";
     bool on_disk = make_on_disk(cage, item);
     if (!on_disk && prefers_bind(cage, item)) {
-        *ret_what = "toolcage's state directory is not on the disk of";
+        *ret_what = "the state directory (XDG_STATE_HOME) must be outside and on ext4, xfs or "
+                    "btrfs to hold the changes of";
         errno = 0;
         return -1;
     }
@@ -171,7 +202,7 @@ int tc_layer_make(struct tc_cage *cage, struct tc_item *item, const char **ret_h
     *ret_hint = "use workspace = { mode = \"copy\" }, or a kernel from Linux 6.6 on, whose tmpfs "
                 "keeps user attributes";
     *ret_what = "this kernel's tmpfs cannot hold an overlay of";
-    return item->near || keeps_attributes(item->copy) ? 0 : -1;
+    return item->on_disk || keeps_attributes(item->copy) ? 0 : -1;
 }
 
 /* ---- at a commit ---- */

@@ -68,18 +68,40 @@ static int add_place(const struct inventory *c, const char *relative, const stru
     return 0;
 }
 
-/* Does a bind let the tool change entries that an overlay cannot copy? For an ordinary caller these
- * are in directories of other owners or groups. Files are not looked at, which would take as long
- * as a bind. */
+/* Has the directory an access control list? The ids that it names may not be mapped where
+ * overlayfs, for root, or a commit, in a user namespace, would copy it. */
+static bool has_list(const struct inventory *c, int dirfd, const char *name)
+{
+    char path[64 + NAME_MAX], names[4096];
+    if (c->item->near && !c->cage->trees->host->privileged)
+        return false;
+    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", dirfd, name);
+    ssize_t n = llistxattr(path, names, sizeof(names));
+    return n > 0 && tc_contains(names, (size_t)n, "system.posix_acl_");
+}
+
+/* Is it a directory of another owner or group that the tool may write? A bind lets an ordinary
+ * caller's tool change its entries, but an overlay cannot copy them. */
+static bool is_foreign(const struct inventory *c, int dirfd, const char *name,
+                       const struct statx *st)
+{
+    return !c->cage->trees->host->privileged &&
+           (st->stx_uid != geteuid() || st->stx_gid != getegid()) &&
+           faccessat(dirfd, name, W_OK, AT_EACCESS) == 0;
+}
+
+/* Does a bind let the tool change entries that an overlay cannot copy? Only directories are looked
+ * at, because looking at files takes as long as a bind. */
 static bool needs_bind(const struct inventory *c, int dirfd, const char *name,
                        const struct statx *st)
 {
-    bool needs = S_ISDIR(st->stx_mode) && c->cage->plan->instead == TC_INSTEAD_BIND &&
-                 !c->cage->trees->host->privileged &&
-                 (st->stx_uid != geteuid() || st->stx_gid != getegid()) &&
-                 faccessat(dirfd, name, W_OK, AT_EACCESS) == 0;
-    errno = needs ? EOVERFLOW : errno;
-    return needs;
+    if (!S_ISDIR(st->stx_mode) || c->cage->plan->instead != TC_INSTEAD_BIND)
+        return false;
+    bool foreign = is_foreign(c, dirfd, name, st);
+    if (!foreign && !has_list(c, dirfd, name))
+        return false;
+    errno = foreign ? EOVERFLOW : EMEDIUMTYPE;
+    return true;
 }
 
 static int note_name(void *userdata, const struct tc_walk_entry *e)
@@ -109,10 +131,12 @@ static int take_inventory(struct tc_cage *cage, const struct tc_item *item)
         add_place(&c, "", &root) < 0)
         return fail_overlay(cage, item, errno, use_copy, "cannot list the names in");
     int rc = needs_bind(&c, item->fd, ".", &root) ? -1 : tc_walk(&walk, item->fd);
+    if (rc < 0 && errno == EOVERFLOW)
+        return fail_overlay(cage, item, 0, use_copy, "another user or group has directories in");
+    if (rc < 0 && errno == EMEDIUMTYPE)
+        return fail_overlay(cage, item, 0, use_copy, "an access control list is set in");
     if (rc < 0)
-        return fail_overlay(cage, item, errno, use_copy,
-                            errno == EOVERFLOW ? "another user or group has directories in"
-                                               : "cannot list the names in");
+        return fail_overlay(cage, item, errno, use_copy, "cannot list the names in");
     /* unreadable directories were skipped, which does no harm: the tool cannot change them either
      */
     return walk.seen < NAMES_MAX

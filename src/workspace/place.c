@@ -23,7 +23,7 @@ static int open_layers(struct tc_cage *cage, struct tc_item *item, const char *m
     tc_failure_clear(&cage->outcome->failure);
     cage->outcome->status = 0;
     item->layers = item->copy = -1;
-    item->near = false;
+    item->near = item->on_disk = false;
     return tc_workspace_copy(cage, item);
 }
 

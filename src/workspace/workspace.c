@@ -78,7 +78,7 @@ int64_t tc_workspace_fills_us(const struct tc_trees *t)
 {
     int64_t least = fills_us(t->storage);
     for (size_t i = 0; i < t->item_count; i++) {
-        int64_t us = t->items[i].near ? INT64_MAX : fills_us(t->items[i].copy);
+        int64_t us = t->items[i].on_disk ? INT64_MAX : fills_us(t->items[i].copy);
         least = us < least ? us : least;
     }
     return least;

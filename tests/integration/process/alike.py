@@ -3,16 +3,24 @@
 """The daily work of git, package managers and compilers in a writable directory ends as it does without a cage: the exit
 code and the tree, byte for byte and mode for mode. Only what steers the host may be missing, and then it is listed.
 
-usage: alike.py TOOLCAGE USER"""
+With "disk" the directory is on another disk than the state directory.
+
+usage: alike.py TOOLCAGE USER [disk]"""
 
 import hashlib
 import os
 import shutil
 import stat
 import subprocess
+import sys
+import tempfile
 
+import scene  # noqa: F401  first: it says where the next ones are
+import disks
 from scene import check, run, skip
+from tap import skip_all
 
+ON_DISK = "disk" in sys.argv[3:]
 GIT = """export LC_ALL=C GIT_CONFIG_GLOBAL=$HOME/.gitconfig GIT_CONFIG_NOSYSTEM=1 GIT_PAGER=cat
 export GIT_AUTHOR_DATE='2020-01-01T00:00:00Z' GIT_COMMITTER_DATE='2020-01-01T00:00:00Z'
 export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@example.org GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@example.org
@@ -209,6 +217,8 @@ def differences(outside, inside, answer, s):
 
 
 def alike(s):
+    if ON_DISK:
+        s.ws = tempfile.mkdtemp(dir="/mnt")
     s.write("home/.gitconfig", "[safe]\n\tdirectory = *\n")
     for name, program, before, work in WORKS:
         if program and not shutil.which(program, path=s.environ["PATH"]):
@@ -230,4 +240,6 @@ def alike(s):
         )
 
 
+if ON_DISK and not disks.another(256):
+    skip_all("no disk can be mounted here")
 run(alike)

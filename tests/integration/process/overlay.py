@@ -8,6 +8,7 @@ import hashlib
 import os
 import shutil
 import stat
+import struct
 import subprocess
 
 import scene  # first: it says where the next one is
@@ -804,6 +805,29 @@ def layer_on_disk(s):
     )
 
 
+def access_control_lists(s):
+    """A directory whose default list names another user: new files inherit it, as outside."""
+    nobody = 2**32 - 1
+    entries = (1, 7, nobody), (2, 7, 1234), (4, 5, nobody), (16, 7, nobody), (32, 5, nobody)
+    default = struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries)
+    s.write("ws/d/file", "old\n")
+    os.setxattr(s.path("ws/d"), "system.posix_acl_default", default)
+    subprocess.run(["/bin/sh", "-c", "echo > d/outside; mkdir d/sub-outside"], cwd=s.ws, check=True)
+    answer = s.shell(f"cd {s.ws}; echo > d/inside; mkdir d/sub-inside; echo new >> d/file")
+    found = {
+        name: {each: os.getxattr(s.path("ws/d", name), each) for each in os.listxattr(s.path("ws/d", name))}
+        for name in os.listdir(s.path("ws/d"))
+    }
+    check(
+        answer.status == "ok"
+        and found["inside"] == found["outside"] != {}
+        and found["sub-inside"] == found["sub-outside"] != {}
+        and found["file"] == {},
+        "a default access control list applies as outside",
+        f"{found}\n{answer}",
+    )
+
+
 def at_once(s):
     """Calls that run at once in one workspace: what differs is held, and nothing else."""
     s.write("ws/shared", "old\n")
@@ -891,6 +915,7 @@ run(
     here(parts),
     here(listed),
     here(layer_on_disk),
+    here(access_control_lists),
     here(at_once),
     here(layer_that_resists),
     here(layer_of_the_dead),
