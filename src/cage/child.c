@@ -200,6 +200,15 @@ static void wait_for_tick(int64_t opened_ns)
         (void)nanosleep(&(struct timespec){.tv_nsec = STEP_NS}, NULL);
 }
 
+/* Mounts a clone of `what` over `name`; skips names unknown to the kernel. */
+static int mask(const char *what, const char *name)
+{
+    if (access(name, F_OK) < 0)
+        return errno == ENOENT ? 0 : -1;
+    _autofd_ int fd = tc_open_tree(AT_FDCWD, what, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+    return fd < 0 ? -1 : tc_move_mount(fd, AT_FDCWD, name);
+}
+
 int tc_stage_trees(const struct tc_init_config *init)
 {
     size_t hidden = 0;
@@ -207,6 +216,8 @@ int tc_stage_trees(const struct tc_init_config *init)
         const struct tc_init_mount *m = &init->mounts[i];
         mounting = (int)i;
         if (m->fd >= 0 && tc_init_mount_attach(AT_FDCWD, m) < 0)
+            return -1;
+        if (m->tmp && mask("tmp", m->path) < 0)
             return -1;
         if (!m->hide && !m->layered)
             continue;
@@ -267,15 +278,6 @@ static int open_terminal(const struct tc_init_config *init)
         return -1;
     struct tc_report said = {.kind = TC_REPORT_TERMINAL, .us = tc_now_us()};
     return tc_send(report, &said, sizeof(said), &other, 1);
-}
-
-/* Mounts a clone of `what` over `name`; skips names unknown to the kernel. */
-static int mask(const char *what, const char *name)
-{
-    if (access(name, F_OK) < 0)
-        return errno == ENOENT ? 0 : -1;
-    _autofd_ int fd = tc_open_tree(AT_FDCWD, what, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
-    return fd < 0 ? -1 : tc_move_mount(fd, AT_FDCWD, name);
 }
 
 static int mask_proc(void)

@@ -44,6 +44,7 @@ static TC_FIELDS(limit_fields, LIMIT);
     F(ONE, itself)  \
     F(TEXTS, hide)  \
     F(ONE, layered) \
+    F(ONE, tmp)     \
     F(FD, layers)
 static TC_FIELDS(mount_fields, MOUNT);
 #undef TC_STRUCT

@@ -191,7 +191,8 @@ static int put_point(struct tc_cage *cage, const struct tc_item *item, const str
         bool there = fd >= 0 && fstat(fd, &st) == 0 && S_ISDIR(st.st_mode) == item->directory;
         rc = there ? 0 : tc_single_file_point(&p->trees, in, below, item->directory);
     } else {
-        const char *below = item->path + strlen("/tmp/");
+        const char *shm = tc_system_path_shm(item->path);
+        const char *below = shm ? shm : item->path + strlen("/tmp/");
         rc = item->directory ? tc_mkdirs(p->trees.storage, below)
                              : tc_put_file(p->trees.storage, below, "", 0, 0444);
     }
@@ -221,7 +222,7 @@ static int collect_points(struct tc_cage *cage)
             continue;
         if (in)
             rc = in->single_dir ? put_point(cage, item, in) : check_point(cage, item, in);
-        else if (tc_path_within("/tmp", item->path))
+        else if (tc_system_path_private(item->path))
             rc = put_point(cage, item, NULL);
         else if (in_system(cage->plan, item->path))
             rc = check_system_point(cage, item);

@@ -171,17 +171,19 @@ static int put_terminals(int root)
     return put_device(root, "tty");
 }
 
-static int put_devices(int root)
+static int put_devices(int root, bool shares_memory)
 {
     static const char *const links[][2] = {{"/proc/self/fd", "dev/fd"},
                                            {"/proc/self/fd/0", "dev/stdin"},
                                            {"/proc/self/fd/1", "dev/stdout"},
                                            {"/proc/self/fd/2", "dev/stderr"},
-                                           {"/tmp", "dev/shm"}};
+                                           {"/tmp", "dev/shm"}}; /* the last one */
     for (size_t i = 0; i < TC_DEVICES; i++)
         if (put_device(root, tc_devices[i]) < 0)
             return -1;
-    for (size_t i = 0; i < TC_COUNT(links); i++)
+    if (shares_memory && tc_mkdirs(root, "dev/shm") < 0)
+        return -1;
+    for (size_t i = 0; i < TC_COUNT(links) - shares_memory; i++)
         if (symlinkat(links[i][0], root, links[i][1]) < 0)
             return -1;
     return 0;
@@ -233,7 +235,7 @@ static int fill_root(int root, const struct tc_root_spec *spec, const char **ret
         return fail_at(more, ret_step);
     if (put_users(root, spec) < 0)
         return fail_at("/etc/passwd", ret_step);
-    if (put_devices(root) < 0 || put_terminals(root) < 0)
+    if (put_devices(root, tc_plan_shares_memory(spec->plan)) < 0 || put_terminals(root) < 0)
         return fail_at("/dev", ret_step);
     return 0;
 }
@@ -266,9 +268,9 @@ static int mount_root(int root_cache, size_t place, const struct tc_root_spec *s
 static char *base_words(const struct tc_root_spec *spec)
 {
     _autobuf_ struct tc_buf buf = TC_BUF_INIT;
-    tc_buf_addf(&buf, "%u:%u:%d:%d", spec->uid, spec->gid,
-                tc_tree_denied(spec->plan, "/etc/passwd"),
-                tc_tree_denied(spec->plan, "/etc/group"));
+    tc_buf_addf(&buf, "%u:%u:%d:%d:%d", spec->uid, spec->gid,
+                tc_tree_denied(spec->plan, "/etc/passwd"), tc_tree_denied(spec->plan, "/etc/group"),
+                tc_plan_shares_memory(spec->plan));
     for (size_t i = 0; i < spec->plan->mount_count; i++) {
         const struct tc_mount *m = &spec->plan->mounts[i];
         if (shown(spec, m))

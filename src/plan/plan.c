@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "base/strv.h"
+
 enum { MOUNTS_MAX = 4096, NET_MAX = 4096, SECRETS_MAX = 64 };
 
 #define TC_STRUCT struct tc_mount
@@ -118,6 +120,14 @@ bool tc_plan_bind(struct tc_plan *plan)
         return false;
     plan->workspace = TC_WORKSPACE_BIND;
     return true;
+}
+
+bool tc_plan_shares_memory(const struct tc_plan *plan)
+{
+    for (size_t i = 0; i < plan->mount_count; i++)
+        if (tc_startswith(plan->mounts[i].path, "/dev/shm/"))
+            return true;
+    return false;
 }
 
 bool tc_plan_tell(struct tc_plan *plan, const struct tc_fields *fields, const void *it,

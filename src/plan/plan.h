@@ -119,6 +119,9 @@ void tc_plan_done(struct tc_plan *plan);
 bool tc_plan_overlay(struct tc_plan *plan);
 /* Replaces an overlay by the bind that the plan accepts instead. False: it accepts none. */
 bool tc_plan_bind(struct tc_plan *plan);
+/* Is something granted below /dev/shm? Then that is a directory of the cage, with a mount of the
+ * private /tmp; else a link to /tmp. */
+bool tc_plan_shares_memory(const struct tc_plan *plan);
 /* Encodes the input of the plan's program from `it`: fields with the flag `of_call` as this call's
  * part, the others as the common part. False: out of memory. */
 bool tc_plan_tell(struct tc_plan *plan, const struct tc_fields *fields, const void *it,

@@ -61,7 +61,7 @@ int tc_path_expand(const char *text, const char *dir, const char *home, char **r
 static bool kernel_path(const char *path)
 {
     return tc_path_within("/proc", path) || tc_path_within("/sys", path) ||
-           tc_path_within("/dev", path);
+           (tc_path_within("/dev", path) && !tc_system_path_shm(path));
 }
 
 bool tc_path_grantable(const char *path, const char *from, enum tc_access access,

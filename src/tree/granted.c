@@ -13,6 +13,7 @@
 #include "base/display.h"
 #include "base/fd.h"
 #include "base/path.h"
+#include "policy/names/system_paths.h"
 #include "tree/steering.h"
 #include "tree/tree.h"
 
@@ -39,9 +40,11 @@ bool tc_tree_denied(const struct tc_plan *plan, const char *path)
 }
 
 /* Paths that the cage provides. The policy refuses them, too; this is a second check. */
-bool tc_tree_reserved(const char *path)
+bool tc_tree_reserved(const struct tc_plan *plan, const char *path)
 {
     static const char *const own[] = {"/proc", "/dev", "/sys"};
+    if (tc_system_path_shm(path)) /* other backends have no /dev/shm for mount points */
+        return plan->image || strcmp(plan->backend, "process") != 0;
     for (size_t i = 0; i < TC_COUNT(own); i++)
         if (tc_path_within(own[i], path))
             return true;
@@ -317,7 +320,7 @@ static int resolve_one(struct tc_cage *cage, const struct tc_mount *m)
 {
     struct tc_trees *t = cage->trees;
     struct found f;
-    if (tc_tree_reserved(m->path))
+    if (tc_tree_reserved(cage->plan, m->path))
         return tc_tree_refuse(cage, m, 0,
                               "grant it at another path: { path = \"/data\", from = \"…\" }", "",
                               " cannot be mounted at a path that belongs to the cage");

@@ -28,6 +28,7 @@ struct tc_init_mount {
     /* The tool sees the tree through an overlay. The overlay's upper and work directory are "u" and
      * "w" in the tmpfs `layers`. */
     bool layered;
+    bool tmp;   /* another mount of the private /tmp, which is attached already */
     int layers; /* -1: no overlay */
 };
 

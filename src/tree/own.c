@@ -97,7 +97,13 @@ int tc_tree_storage(struct tc_cage *cage)
                             TC_CLAUSE_TMP_PRIVATE, "cannot make the private /tmp");
     enum tc_landlock_kind rights =
         cage->plan->unix_sockets ? TC_LANDLOCK_OWN_TREE : TC_LANDLOCK_WRITE_TREE;
-    return tc_tree_mount(t, t->storage, "/tmp", rights) ? 0 : tc_cage_fail_memory(cage, "prepare");
+    struct tc_init_mount *m = tc_tree_mount(t, t->storage, "/tmp", rights);
+    if (m && tc_plan_shares_memory(cage->plan)) {
+        m = tc_tree_mount(t, -1, "/dev/shm", rights);
+        if (m)
+            m->tmp = m->no_rule = true;
+    }
+    return m ? 0 : tc_cage_fail_memory(cage, "prepare");
 }
 
 int tc_tree_own(const struct tc_trees *t, int dirfd, const char *name)

@@ -159,7 +159,8 @@ static int place(struct tc_cage *cage, struct tc_item *item)
         return -1;
     if (!in && tc_path_within("/tmp", path)) {
         item->copy = path[4] ? tc_tree_own_directory(t, t->storage, path + 5) : t->storage;
-    } else if (tc_tree_reserved(path) || tc_system_path_find(path) || tc_system_path_below(path)) {
+    } else if (tc_tree_reserved(cage->plan, path) || tc_system_path_find(path) ||
+               tc_system_path_below(path)) {
         return refuse_place(cage, item, path);
     } else {
         const struct tc_item *single_dir = single_dir_at(cage, item, path);

@@ -159,7 +159,7 @@ int tc_tree_layer(struct tc_trees *t, int storage);
 /* Sorts the items in the order of mounting: parents first. */
 void tc_tree_sort(struct tc_trees *t);
 /* Does the cage itself provide this path, so that nothing of the host may be mounted there? */
-bool tc_tree_reserved(const char *path);
+bool tc_tree_reserved(const struct tc_plan *plan, const char *path);
 /* Is this path, or a directory above it, denied? */
 bool tc_tree_denied(const struct tc_plan *plan, const char *path);
 /* The deepest granted directory strictly above this path; NULL: none. */

@@ -97,6 +97,12 @@ bool tc_system_path_private(const char *path)
     return tc_path_within("/tmp", path) || tc_path_within("/dev/shm", path);
 }
 
+const char *tc_system_path_shm(const char *path)
+{
+    static const char shm[] = "/dev/shm/";
+    return tc_startswith(path, shm) ? path + strlen(shm) : NULL;
+}
+
 bool tc_system_path_searched(const char *directory)
 {
     size_t length = strlen(directory);

@@ -38,6 +38,8 @@ bool tc_system_leads(const char *lines, const char *path);
 
 /* Is it in private storage of the cage: at or below /tmp or /dev/shm? */
 bool tc_system_path_private(const char *path);
+/* The path's name relative to /dev/shm, where POSIX shared memory is; NULL: it is not below. */
+const char *tc_system_path_shm(const char *path);
 
 /* An empty directory in every cage's root: mounts are attached there for a moment, so nothing can
  * be granted there. */

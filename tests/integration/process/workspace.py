@@ -7,6 +7,7 @@ import os
 import shutil
 import stat
 import subprocess
+import tempfile
 
 from scene import PAUSE, Skip, check, finish, run
 from tree import tree
@@ -468,6 +469,51 @@ def in_both(part):
     return in_a_copy, in_an_overlay
 
 
+SHARED = """
+import multiprocessing, os
+from multiprocessing import shared_memory
+os.chdir(os.environ["PLACE"]); open("file", "a").write("new\\n"); print(os.getcwd())
+multiprocessing.Lock(); own = shared_memory.SharedMemory(create=True, size=100)
+print(sorted(os.listdir("/dev/shm")) == sorted([own.name, os.path.basename(os.path.dirname(os.getcwd()))]))
+own.close(); own.unlink()
+"""
+
+
+def shared_memory_directory(s):
+    """A directory in /dev/shm is like any other in memory; the names of other programs there stay out of reach."""
+    with (
+        tempfile.TemporaryDirectory(dir="/dev/shm") as top,
+        tempfile.NamedTemporaryFile(dir="/dev/shm") as other,
+    ):
+        os.chmod(top, 0o755)
+        os.chmod(other.name, 0o666)
+        place = os.path.join(top, "ws")
+        os.mkdir(place, 0o755)
+        for mode in (BIND, COPY, OVERLAY, ""):
+            answer = s.python(SHARED, writable=[place], more=f'{mode}env.set.PLACE = "{place}"\n')
+            check(
+                answer.out == f"{place}\nTrue\n"
+                and answer.kinds.get(f"{place}/file") in ("added", "modified"),
+                f"a directory in /dev/shm is writable next to private shared memory: {mode.strip() or 'auto'}",
+                answer,
+            )
+        with open(os.path.join(place, "file"), encoding="utf-8") as file:
+            check(file.read() == "new\n" * 4, "its changes are applied")
+        answer = s.shell(f"echo > {other.name}x; cat {other.name}", writable=[place])
+        check(
+            "No such file" in answer.stderr["text"] and not os.path.exists(other.name + "x"),
+            "another program's shared memory is not visible",
+            answer,
+        )
+        for path, more, code in (
+            ("/dev/shm", "", 125),
+            (other.name, "", 126),
+            (place, 'backend = "oci"\n', 126),
+        ):
+            answer = s.call("/bin/true", writable=[path], more=more)
+            check(answer.code == code and answer.error["hint"], f"{path} is refused {more.strip()}", answer)
+
+
 run(
     *(
         each
@@ -482,6 +528,7 @@ run(
         for each in in_both(part)
     ),
     too_large,
+    shared_memory_directory,
     steering_stays,
     closed_to_the_next_call,
     new_steering_names,

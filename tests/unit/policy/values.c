@@ -322,6 +322,8 @@ static void judge_paths(void **state)
         {"/p", "/proc", TC_ACCESS_READ, false},
         {"/sys/fs", "/sys/fs", TC_ACCESS_READ, false},
         {"/dev/shm", "/dev/shm", TC_ACCESS_WRITE, false},
+        {"/dev/shm/x", "/dev/shm/x", TC_ACCESS_WRITE, true},
+        {"/dev/x", "/dev/shm/x", TC_ACCESS_WRITE, false},
         {"/tmp", "/tmp", TC_ACCESS_WRITE, false},
         {"/etc", "/etc", TC_ACCESS_READ, false},
         {"/usr", "/usr", TC_ACCESS_WRITE, false},
