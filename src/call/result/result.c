@@ -58,6 +58,17 @@ static bool place_path(const struct tc_result_frame *frame, struct tc_denial *d)
            name_parent(d);
 }
 
+/* Calls that the profile refuses only with set-id bits in their mode. */
+static bool sets_mode(const char *name)
+{
+    static const char *const names[] = {"chmod",   "fchmod", "fchmodat", "fchmodat2", "mkdir",
+                                        "mkdirat", "open",   "openat",   "creat"};
+    for (size_t i = 0; i < TC_COUNT(names); i++)
+        if (tc_streq(names[i], name))
+            return true;
+    return false;
+}
+
 /* What would allow a refused system call: an option where the options are the grant, else a key; or
  * why nothing allows it. */
 static char *syscall_hint(const struct tc_result_frame *frame, const struct tc_denial *d)
@@ -71,6 +82,10 @@ static char *syscall_hint(const struct tc_result_frame *frame, const struct tc_d
     if (tc_syscall_allowable(name))
         return tc_format("syscalls.allow = [\"%s\"]%s", name,
                          options ? " in a policy file allows it; no option does" : "");
+    if (sets_mode(name))
+        return strdup("no policy allows set-user-id and set-group-id bits, because a filter cannot "
+                      "tell directories from files; use a mode without them (0775), or do it "
+                      "outside (git init --shared, chmod g+s)");
     return why ? tc_format("no policy allows it: %s", why)
                : strdup("no policy allows it, or not with these arguments");
 }

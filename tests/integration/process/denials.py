@@ -4,6 +4,7 @@
 """What was refused is listed, once each, with a count; what is allowed lists nothing."""
 
 import os
+import shutil
 import socket
 import subprocess
 
@@ -115,6 +116,23 @@ def syscalls(s):
         "a flood is bounded",
         answer,
     )
+
+
+def set_group_id_directories(s):
+    """A filter cannot tell a directory from a file, which another user could run in a bind."""
+    for mode in ("bind", "auto"):
+        answer = s.shell(
+            f"cd {s.ws}; mkdir -p d; chmod g+s d || chmod 2775 d", more=f'workspace = {{ mode = "{mode}" }}\n'
+        )
+        got = answer.denied("syscall")
+        check(
+            answer.status == "failed"
+            and "git init --shared" in got.get("fchmodat", {}).get("hint", "")
+            and not os.stat(s.path("ws/d")).st_mode & 0o6000,
+            f"chmod g+s is refused with a hint: {mode}",
+            answer,
+        )
+        shutil.rmtree(s.path("ws/d"))
 
 
 def many_targets(s):
@@ -274,4 +292,14 @@ def names(s):
     check(done.returncode == 0 and not done.stderr, "and the command line is silent", done)
 
 
-run(searches, names, connects, execs, syscalls, many_targets, allowed_work, nothing_leaks)
+run(
+    searches,
+    names,
+    connects,
+    execs,
+    syscalls,
+    set_group_id_directories,
+    many_targets,
+    allowed_work,
+    nothing_leaks,
+)
