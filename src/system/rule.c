@@ -101,7 +101,8 @@ static enum share look_at(struct tc_system_scan *s, int dir, const char *name, c
     struct stat st;
     if (tc_system_path_find(path)) /* the closed list decides */
         return PART;
-    if (strchr(name, '\n') || tc_credential_system(path) ||
+    bool git = strcmp(path, "/etc/gitconfig") == 0; /* its content decides */
+    if (strchr(name, '\n') || (tc_credential_system(path) && !git) ||
         fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || ++s->files > FILES_MAX)
         return NOTHING;
     if (mount_of(dir, name) != s->mount) /* a file that is mounted there is not the package's */
@@ -109,9 +110,10 @@ static enum share look_at(struct tc_system_scan *s, int dir, const char *name, c
     if (S_ISDIR(st.st_mode))
         return open_to_all(&st) ? look_at_directory(s, dir, name, path, depth + 1) : NOTHING;
     bool shown = S_ISLNK(st.st_mode) ? shows_link(s, path)
-                                     : S_ISREG(st.st_mode) && open_to_all(&st) && owned(s, path);
-    if (shown)
-        add(s, &s->paths, path);
+                                     : S_ISREG(st.st_mode) && open_to_all(&st) &&
+                                           (git ? tc_system_git_plain(dir, name) : owned(s, path));
+    if (shown || git)
+        add(s, shown ? &s->paths : &s->watched, path);
     return shown ? WHOLE : NOTHING;
 }
 

@@ -258,6 +258,48 @@ def with_a_policy(caller, who):
     check("granted\nSHOWN whole.d/x" in text, f"{who}: a grant covers a shown path", text)
 
 
+LFS = '[filter "lfs"]\n\tclean = git-lfs clean -- %f\n\trequired = true\n'
+GIT_OPEN = (
+    LFS,
+    "[user]\n\tname = A\n\temail = a@example.org\n",
+    "# comment\n[safe]\ndirectory = /srv/code\n",
+)
+GIT_CLOSED = (
+    f'{LFS}[credential "https://example.org"]\n\thelper = store\n',
+    '[url "https://example.org/a/"]\n\tinsteadOf = https://example.org/\n',
+    "[http]\n\tproxy = a.example.org\n",
+    "[include]\n\tpath = /root/more\n",
+    f"{LFS}  [core] [credential]\n\thelper = store\n",
+    '[core "\\"] [credential"]\n\thelper = store\n',
+    "[core]\n\tsshCommand = ssh -o Password=x\n",
+    "[core]\n\tx = a:b@example.org\n",
+    "[credential.https]\nhelper = store\n",
+    f"{LFS}{'#' * 70000}\n",
+)
+
+
+def git_configuration(caller, who):
+    """git's settings are shown if no section or value can hold a credential."""
+    for texts, is_open in ((GIT_OPEN, True), (GIT_CLOSED, False)):
+        for text in texts:
+            put("/etc/gitconfig", text)
+            found = caller.shell("cat /etc/gitconfig 2>/dev/null; true")
+            check(
+                found == (text if is_open else ""),
+                f"{who}: a gitconfig is {'shown' if is_open else 'hidden'}: {text.splitlines()[-2:][0].strip()[:40]}",
+                found,
+            )
+    put("/etc/gitconfig", LFS, 0o666)
+    check(
+        not caller.shell("cat /etc/gitconfig 2>/dev/null; true"),
+        f"{who}: a gitconfig that all may write is hidden",
+    )
+    os.unlink("/etc/gitconfig")
+    os.symlink("/root/diary", "/etc/gitconfig")
+    check(not caller.shell("readlink /etc/gitconfig; true"), f"{who}: a gitconfig that is a link is hidden")
+    os.unlink("/etc/gitconfig")
+
+
 def changes(caller, who):
     put("/etc/whole.d/stray", "CLOSED later\n")
     text = caller.all()
@@ -314,6 +356,7 @@ def main():
     for who, caller in callers:
         by_dpkg(caller, who)
         with_a_policy(caller, who)
+        git_configuration(caller, who)
     changes(callers[1][1], "an ordinary user")
     by_others(callers[0][1], base)
     for _, caller in callers:
