@@ -153,7 +153,9 @@ static int check_masks(struct extension *x, const char *from, struct toolcage_er
 static int add_entry(struct extension *x, const char *path, const char *from,
                      struct toolcage_error **err)
 {
-    if (tc_program_is_shown(path) || is_granted(x->grant, path, from))
+    /* a link in a granted directory is shown already, and nothing can be mounted on it */
+    if (tc_program_is_shown(path) || is_granted(x->grant, path, from) ||
+        is_granted(x->grant, path, path))
         return 0;
     int r = check_masks(x, from, err);
     if (r < 0)

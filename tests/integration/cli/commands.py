@@ -120,6 +120,19 @@ def planted(place):
         shutil.rmtree(made)
 
 
+def linked(place):
+    """A directory of the PATH inside a granted one, whose programs are links to files elsewhere in it, as npm makes them."""
+    top = f"{place.project}/packages"
+    place.write("home/project/packages/modules/p/bin/y.cjs", "#!/bin/sh\necho linked\n", 0o755)
+    os.makedirs(f"{top}/modules/.bin")
+    place.own(top)
+    os.symlink("../p/bin/y.cjs", f"{top}/modules/.bin/y")
+    path = {"PATH": f"{top}/modules/.bin:{os.environ['PATH']}"}
+    for granted in (top, f"{top}/modules"):
+        answer = place.run("exec", "--read", granted, "y", env=path)
+        check(answer.out == "linked\n", f"a linked program in a granted directory runs: {granted}", answer)
+
+
 # ---- files that cannot be executed ----
 
 
@@ -291,7 +304,7 @@ def main():
     require_user()
     probe = subprocess.run([TOOLCAGE, "--version"], capture_output=True, check=False)
     check(probe.returncode == 0, "the program runs", probe)
-    for part in (search_path, below_system, planted, files, presets, written, nested):
+    for part in (search_path, below_system, planted, linked, files, presets, written, nested):
         with Place() as place:
             part(place)
     finish()
