@@ -197,7 +197,8 @@ int tc_layer_make(struct tc_cage *cage, struct tc_item *item, const char **ret_h
     }
     if (!on_disk && make_in_memory(cage, item) < 0)
         return -1;
-    if (fstat(item->fd, &st) < 0 || fchmod(item->copy, st.st_mode & 0777) < 0)
+    if (fstat(item->fd, &st) < 0 || fchmod(item->copy, st.st_mode & 0777) < 0 ||
+        futimens(item->copy, (struct timespec[]){st.st_atim, st.st_mtim}) < 0)
         return -1;
     *ret_hint = "use workspace = { mode = \"copy\" }, or a kernel from Linux 6.6 on, whose tmpfs "
                 "keeps user attributes";

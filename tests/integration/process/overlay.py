@@ -805,6 +805,21 @@ def layer_on_disk(s):
     )
 
 
+def time_of_the_directory(s):
+    """The granted directory has its own time in an overlay, like those below it."""
+    s.write("ws/d/file", "x")
+    for name in ("ws/d", "ws"):
+        os.utime(s.path(name), (1e9, 1e9))
+    for more in ("", OVERLAY, OVERLAY + 'disk = "16MiB"\n'):
+        answer = s.shell(f"cd {s.ws}; stat -c %Y . d", more=more)
+        check(
+            answer.out == "1000000000\n" * 2,
+            f"the directory's time is the host's: {more.strip() or 'auto'}",
+            answer,
+        )
+    check(os.stat(s.ws).st_mtime == 1e9, "a call that changes nothing leaves it", os.stat(s.ws))
+
+
 def access_control_lists(s):
     """A directory whose default list names another user: new files inherit it, as outside."""
     nobody = 2**32 - 1
@@ -915,6 +930,7 @@ run(
     here(parts),
     here(listed),
     here(layer_on_disk),
+    here(time_of_the_directory),
     here(access_control_lists),
     here(at_once),
     here(layer_that_resists),
