@@ -5,8 +5,6 @@
  * no message for a minute. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "mcp/server.h"
@@ -23,7 +21,7 @@ static int64_t now_ms(void)
 void tc_mcp_progress_begin(struct tc_mcp_call *c, const json_t *params)
 {
     json_t *token = json_object_get(json_object_get(params, "_meta"), "progressToken");
-    if (!c->request.session->requests || (!json_is_string(token) && !json_is_integer(token)))
+    if (!json_is_string(token) && !json_is_integer(token))
         return;
     c->token = json_incref(token);
     c->since_ms = now_ms();
@@ -42,20 +40,14 @@ int tc_mcp_progress_ms(const struct tc_mcp *server)
 static void tell(struct tc_mcp_call *c, int64_t seconds)
 {
     char words[64];
-    struct tc_mcp_session *session = c->request.session;
     (void)snprintf(words, sizeof(words), "%s for %" PRId64 " s",
                    c->digest ? "waiting for a person's approval" : "running", seconds);
-    json_t *message = json_pack("{s:s, s:s, s:{s:O, s:I, s:s}}", "jsonrpc", "2.0", "method",
-                                "notifications/progress", "params", "progressToken", c->token,
-                                "progress", (json_int_t)seconds, "message", words);
-    char *text = message ? json_dumps(message, JSON_COMPACT) : NULL;
-    if (!text || !session->send(session, NULL, 0, text, strlen(text)))
-        session->server->failed = true;
-    free(text);
-    json_decref(message);
+    (void)tc_mcp_notify(c->request.session, c->request.asker, "notifications/progress",
+                        json_pack("{s:O, s:I, s:s}", "progressToken", c->token, "progress",
+                                  (json_int_t)seconds, "message", words));
 }
 
-void tc_mcp_progress(struct tc_mcp *server, bool send)
+void tc_mcp_progress(struct tc_mcp *server)
 {
     int64_t now = now_ms();
     for (size_t i = 0; i < server->call_count; i++) {
@@ -63,7 +55,7 @@ void tc_mcp_progress(struct tc_mcp *server, bool send)
         if (!c->token || now < c->progress_ms)
             continue;
         c->progress_ms = now + EACH_MS;
-        if (send && !c->cancelled && c->request.session)
+        if (!c->cancelled && c->request.session)
             tell(c, (now - c->since_ms) / 1000);
     }
 }

@@ -46,6 +46,16 @@ static bool send_line(struct tc_mcp_session *session, void *asker, int code, con
     return tc_outbox_add(&((struct pipe *)session)->out, text, length);
 }
 
+static enum tc_mcp_told notify(struct tc_mcp_session *session, void *asker, const char *text,
+                               size_t length)
+{
+    struct tc_outbox *out = &((struct pipe *)session)->out;
+    (void)asker;
+    if (tc_outbox_pending(out) > TC_MCP_UNREAD_MAX)
+        return TC_MCP_UNREAD;
+    return tc_outbox_add(out, text, length) ? TC_MCP_TOLD : TC_MCP_LOST;
+}
+
 static bool watch_pipe(struct watched *w, const struct pipe *pipe, bool open)
 {
     const struct tc_mcp *server = &pipe->server;
@@ -163,7 +173,7 @@ static int loop(struct pipe *pipe, struct watched *w)
             return sent < 0 ? TOOLCAGE_ESYSTEM : 0;
         dispatch_calls(server, w, calls);
         tc_mcp_look(server);
-        tc_mcp_progress(server, !tc_outbox_pending(&pipe->out));
+        tc_mcp_progress(server);
         if (!open)
             give_time(pipe, calls, w->fds[1].revents);
         int more = w->fds[0].revents ? take_input(pipe) : 1;
@@ -179,8 +189,9 @@ static int loop(struct pipe *pipe, struct watched *w)
 
 int tc_mcp_serve(const struct tc_mcp_tools *what, int in, int out, struct toolcage_error **err)
 {
-    struct pipe pipe = {
-        .session = {.send = send_line, .requests = true}, .in_fd = in, .out_fd = out};
+    struct pipe pipe = {.session = {.send = send_line, .notify = notify, .requests = true},
+                        .in_fd = in,
+                        .out_fd = out};
     struct watched w = {0};
     pipe.session.server = &pipe.server;
     int rc = tc_mcp_open(&pipe.server, what, err);

@@ -32,6 +32,14 @@ enum {
  * in the content. */
 #define TC_MCP_RESULT "toolcage/result"
 
+/* What became of a notification. */
+enum tc_mcp_told {
+    TC_MCP_TOLD,
+    TC_MCP_UNREAD, /* dropped: the client does not read, or has no stream for it */
+    TC_MCP_LOST,   /* out of memory: the server must stop */
+};
+enum { TC_MCP_UNREAD_MAX = 64 << 10 }; /* unread bytes above which notifications are dropped */
+
 /* One client: the agreed version and the callback for responses. */
 struct tc_mcp_session {
     struct tc_mcp *server;
@@ -43,6 +51,10 @@ struct tc_mcp_session {
      * stop. */
     bool (*send)(struct tc_mcp_session *session, void *asker, int code, const char *text,
                  size_t length);
+    /* Sends one notification that belongs to the request of `asker`; NULL: to none. Never stores
+     * much for a client that does not read. */
+    enum tc_mcp_told (*notify)(struct tc_mcp_session *session, void *asker, const char *text,
+                               size_t length);
 };
 
 /* One request that is being answered. */
@@ -217,8 +229,12 @@ int tc_mcp_queue_ms(const struct tc_mcp *server);
 void tc_mcp_progress_begin(struct tc_mcp_call *c, const json_t *params);
 /* How soon tc_mcp_progress() must be called, in ms; -1: no client wants progress. */
 int tc_mcp_progress_ms(const struct tc_mcp *server);
-/* Sends the messages that are due; `send` false: the client does not read, so they are skipped. */
-void tc_mcp_progress(struct tc_mcp *server, bool send);
+/* Sends the messages that are due. */
+void tc_mcp_progress(struct tc_mcp *server);
+
+/* notify.c: sends a notification for the request of `asker`; takes ownership of `params` (NULL: out
+ * of memory). False: it was dropped. */
+bool tc_mcp_notify(struct tc_mcp_session *session, void *asker, const char *method, json_t *params);
 
 /* server.c: calls */
 /* Starts a call that was added or that waited, or answers the one that has ended. It may already

@@ -103,6 +103,21 @@ bool tc_exchange_send(struct tc_mcp_session *session, void *asker, int code, con
     return true;
 }
 
+enum tc_mcp_told tc_exchange_notify(struct tc_mcp_session *session, void *asker, const char *text,
+                                    size_t length)
+{
+    struct tc_client *client = (struct tc_client *)session;
+    struct tc_exchange *exchange = client->old ? client->stream : asker;
+    (void)length;
+    if (!exchange || exchange->gone || exchange->ended || exchange->status ||
+        !(exchange->streaming || exchange->takes_stream) ||
+        tc_outbox_pending(&exchange->unread) > TC_MCP_UNREAD_MAX ||
+        exchange->web->held > TC_WEB_HELD_MAX / 4)
+        return TC_MCP_UNREAD;
+    exchange->streaming = true;
+    return tc_stream_put(exchange, "message", text) ? TC_MCP_TOLD : TC_MCP_LOST;
+}
+
 /* Queues the response if it exists, else suspends the connection. */
 static enum MHD_Result respond(struct tc_exchange *exchange)
 {

@@ -182,6 +182,8 @@ static int wait_ms(const struct program *p)
 {
     unsigned long long library = 0;
     int most = p->web.wires || p->web.clients ? TICK_MS : -1;
+    int progress = tc_mcp_progress_ms(&p->web.server);
+    most = progress >= 0 && progress < most ? progress : most;
     if (MHD_get_timeout(p->web.daemon, &library) != MHD_YES)
         return most;
     return most < 0 || library < (unsigned)most ? (int)(library > INT16_MAX ? INT16_MAX : library)
@@ -210,6 +212,7 @@ static void step(struct program *p, size_t count)
             tc_mcp_dispatch(server, i);
     if (p->fds[ENGINE].revents)
         tc_mcp_lost(server);
+    tc_mcp_progress(server);
     tc_wires_tick(&p->web, now);
     tc_clients_tick(&p->web, now);
     tc_exchanges_tick(&p->web, now);

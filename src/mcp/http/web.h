@@ -145,6 +145,9 @@ void tc_exchange_refuse(struct tc_exchange *exchange, int status, int code, cons
 void tc_exchange_accept(struct tc_exchange *exchange); /* 202 without a body */
 bool tc_exchange_send(struct tc_mcp_session *session, void *asker, int code, const char *text,
                       size_t length);
+/* On the stream of the request, which begins with the first one. */
+enum tc_mcp_told tc_exchange_notify(struct tc_mcp_session *session, void *asker, const char *text,
+                                    size_t length);
 /* The client closed the connection, so no response can be sent. */
 void tc_exchange_lose(struct tc_exchange *exchange);
 void tc_exchanges_tick(struct tc_web *web, int64_t now_ms);

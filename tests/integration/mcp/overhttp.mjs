@@ -18,6 +18,8 @@ async function drive(name, Client, transport, options, spread) {
     seen.tools = (await client.listTools()).tools;
     seen.add = await client.callTool({ name: "add", arguments: { a: 40, b: 2 } });
     seen.peek = await client.callTool({ name: "peek", arguments: {} });
+    seen.progress = [];
+    await client.callTool({ name: "brief", arguments: {} }, ...spread, { onprogress: (p) => seen.progress.push(p.message) });
     const stop = new AbortController();
     setTimeout(() => stop.abort(), 1000);
     seen.cancelled = await client.callTool({ name: "wait", arguments: {} }, ...spread, { signal: stop.signal }).then(() => false, () => true);

@@ -45,6 +45,13 @@ async def drive(transport, mode, name):
             f"{name}: bad arguments come back with the bound",
             answer,
         )
+        seen = []
+
+        async def progress(done, total, message):
+            seen.append(message)
+
+        answer = await client.call_tool("brief", {}, progress_callback=progress)
+        cli.check(not answer.is_error and seen == ["running for 1 s"], f"{name}: progress", (answer, seen))
         with anyio.move_on_after(1):
             await client.call_tool("wait", {})
         gone = await anyio.to_thread.run_sync(lambda: scene.until(lambda: scene.sleeping(mark) == 0))
@@ -92,11 +99,14 @@ def typescript(web):
             f"{name}: a refusal",
             s["peek"],
         )
+        cli.check(s["progress"] == ["running for 1 s"], f"{name}: progress", s["progress"])
         cli.check(s["cancelled"], f"{name}: a call is cancelled")
     cli.check(scene.until(lambda: scene.sleeping(mark) == 0), "nothing is left")
 
 
 place, policy, mark = scene.place_with_policy()
+with open(policy, "a", encoding="utf-8") as more:
+    more.write('\n[tool.brief]\ndescription = "Takes two seconds."\ncommand = ["sleep", "2"]\n')
 with place, Web(place, policy) as web:
     anyio.run(python, web)
     typescript(web)

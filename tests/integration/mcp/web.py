@@ -173,6 +173,46 @@ class Stream:
         self.connection.close()
 
 
+class Posted:
+    """A POST whose answer is read message by message."""
+
+    def __init__(self, web, body, heads=None, seconds=60):
+        self.connection = web.connect()
+        self.connection.timeout = seconds * PATIENCE
+        self.connection.request("POST", "/mcp", json.dumps(body).encode(), web.heads(heads))
+        self.response = self.connection.getresponse()
+        self.type = self.response.getheader("Content-Type")
+
+    def message(self):
+        """The next message; None at the end."""
+        if self.type != "text/event-stream":
+            text = self.response.read()
+            return json.loads(text) if text else None
+        while line := self.response.readline():
+            if line.startswith(b"data: "):
+                return json.loads(line[6:])
+        return None
+
+    def messages(self):
+        found = []
+        while message := self.message():
+            found.append(message)
+        return found
+
+    def close(self):
+        self.response.close()
+        self.connection.close()
+
+
+def alone_heads(method, name=None):
+    return {
+        "MCP-Protocol-Version": "2026-07-28",
+        "Mcp-Method": method,
+        "Mcp-Session-Id": None,
+        **({"Mcp-Name": name} if name else {}),
+    }
+
+
 def resident(pid):
     with open(f"/proc/{pid}/status", encoding="utf-8") as lines:
         return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS"))
