@@ -104,7 +104,8 @@ void tc_mcp_answered(struct tc_mcp_session *session, const json_t *id, const jso
         struct tc_mcp_call *c = &server->calls[i];
         struct toolcage_error *err = NULL;
         tc_mcp_asked_id(c->asked, asked);
-        if (c->request.session != session || !c->digest || c->wait || strcmp(asked, said) != 0)
+        if (c->request.session != session || !c->digest || c->wait || c->resumes ||
+            strcmp(asked, said) != 0)
             continue;
         if (c->ended)
             tc_mcp_review_answered(c, result);
@@ -166,14 +167,14 @@ bool tc_mcp_can_elicit(const json_t *capabilities)
     return json_is_object(ours) && (json_object_get(ours, "form") || !json_object_get(ours, "url"));
 }
 
-static bool can_ask(const struct tc_mcp_call *c, const json_t *params)
+bool tc_mcp_can_ask(const struct tc_mcp_request *request, const json_t *params)
 {
     const json_t *meta = json_object_get(params, "_meta");
-    if (!c->request.session->server->what->elicits)
+    if (!request->session->server->what->elicits)
         return false;
-    return strcmp(c->request.version, TC_MCP_STATELESS) == 0
+    return strcmp(request->version, TC_MCP_STATELESS) == 0
                ? tc_mcp_can_elicit(json_object_get(meta, TC_MCP_META "clientCapabilities"))
-               : c->request.session->elicits;
+               : request->session->elicits;
 }
 
 /* The model's call is refused; a person may start it later. */
@@ -220,7 +221,7 @@ static int ask(struct tc_mcp_call *c, const char *text, bool client, struct tool
 int tc_mcp_elicit(struct tc_mcp_call *c, const json_t *params, struct toolcage_error **err)
 {
     char *text = NULL;
-    bool client = can_ask(c, params);
+    bool client = c->asks;
     if (!client && !c->request.session->server->what->queues)
         return TC_MCP_STARTS; /* start refuses the call */
     if (client && json_is_object(json_object_get(params, "inputResponses")))

@@ -132,7 +132,9 @@ static bool ask_client(struct tc_mcp_call *c, const char *tool, const char *json
                       ? what->review(what->userdata, c->request.session->server->engine, json)
                       : NULL;
     bool fits = shown && strlen(shown) <= SHOWN_MAX;
-    if (fits)
+    if (fits && strcmp(c->request.version, TC_MCP_STATELESS) == 0)
+        tc_mcp_resume_ask(c, make_question(tool, shown));
+    else if (fits)
         tc_mcp_ask_client(c, make_question(tool, shown));
     else
         note_staged(c, "they cannot be shown whole to the client's user");
@@ -157,12 +159,11 @@ static bool ask_somebody(struct tc_mcp_call *c, const char *json)
     json_t *staged = json_loads(json, JSON_ALLOW_NUL, NULL);
     const char *digest = json_string_value(json_object_get(staged, "digest"));
     c->changes = (int64_t)json_array_size(json_object_get(staged, "changes"));
-    bool asked = false, client = server->what->elicits && c->request.session->elicits &&
-                                 strcmp(c->request.version, TC_MCP_STATELESS) != 0;
+    bool asked = false;
     c->digest = digest ? strdup(digest) : NULL;
     if (!c->digest)
         note_staged(c, "some of them cannot be read");
-    else if (client)
+    else if (c->asks)
         asked = ask_client(c, c->tool, json);
     else if (server->what->queues)
         asked = ask_queue(c, c->tool);

@@ -181,6 +181,7 @@ static int loop(struct pipe *pipe, struct watched *w)
             return errno == ENOMEM ? TOOLCAGE_EMEMORY : TOOLCAGE_ESYSTEM;
         if (!more) {
             open = false;
+            tc_mcp_resume_end(server);
             pipe->until_ms = now_ms() + FINISH_MS;
         }
     }

@@ -110,7 +110,9 @@ static void forget_texts(struct tc_mcp_call *c)
 {
     free(c->tool);
     free(c->note);
+    json_decref(c->arguments);
     c->tool = c->note = NULL;
+    c->arguments = NULL;
 }
 
 void tc_mcp_close(struct tc_mcp *server)
@@ -161,7 +163,7 @@ static void answer_content(struct tc_mcp_request *request, json_t *content, json
                                      "_meta", TC_MCP_RESULT, meta));
 }
 
-static void answer_text(struct tc_mcp_request *request, const char *text)
+void tc_mcp_answer_text(struct tc_mcp_request *request, const char *text)
 {
     answer_content(request, json_pack("[{s:s, s:s}]", "type", "text", "text", text), NULL, true);
 }
@@ -269,8 +271,11 @@ void tc_mcp_call(struct tc_mcp_request *request, const json_t *params)
         tc_mcp_refuse(request, TC_RPC_PARAMS, "arguments must be an object", NULL);
         return;
     }
+    if (tc_mcp_resume(request, params))
+        return;
     if (server->call_count == CALLS_MAX) {
-        answer_text(request, "too many calls run at once (64): wait for one to end, then repeat");
+        tc_mcp_answer_text(request,
+                           "too many calls run at once (64): wait for one to end, then repeat");
         return;
     }
     struct toolcage_call *call = make_call(server, json_string_value(name), arguments, &err);
@@ -280,8 +285,11 @@ void tc_mcp_call(struct tc_mcp_request *request, const json_t *params)
         answer_failure(request, err);
         return;
     }
-    *slot = (struct tc_mcp_call){
-        .request = *request, .call = call, .tool = strdup(json_string_value(name))};
+    *slot = (struct tc_mcp_call){.request = *request,
+                                 .call = call,
+                                 .asks = tc_mcp_can_ask(request, params),
+                                 .tool = strdup(json_string_value(name)),
+                                 .arguments = json_incref(json_object_get(params, "arguments"))};
     tc_mcp_progress_begin(slot, params);
     bool asks = server->what->elicits || server->what->queues;
     int rc = asks ? tc_mcp_elicit(slot, params, &err) : TC_MCP_STARTS;
@@ -304,7 +312,7 @@ void tc_mcp_cancel(struct tc_mcp_session *session, const json_t *id)
         c->cancelled = true; /* a client that cancels expects no response */
         (void)toolcage_call_cancel(c->call);
         if (c->digest) {
-            if (!c->wait)
+            if (!c->wait && !c->resumes)
                 tc_mcp_unask(c);
             tc_mcp_start(server, i); /* ends it */
         }
@@ -330,11 +338,12 @@ static void end_call(struct tc_mcp *server, size_t index, struct toolcage_error 
         server->engine = toolcage_engine_unref(server->engine);
     if (result && !c->cancelled && !c->ended && tc_mcp_review(c, result)) {
         c->ended = true;
+        tc_mcp_resume_limit(server);
         return;
     }
-    if (c->ended && !c->cancelled)
+    if (c->ended && !c->cancelled && !c->resumes)
         tc_mcp_review_unanswered(c);
-    if (c->cancelled) {
+    if (c->cancelled || c->resumes) {
         tc_mcp_drop(&c->request);
         toolcage_error_free(err);
     } else if (result) {

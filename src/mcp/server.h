@@ -81,7 +81,10 @@ struct tc_mcp_call {
     /* The call has ended, and waits for a person's decision about its staged changes, which have
      * this `digest`. */
     bool ended;
-    char *tool;                    /* its name */
+    bool asks;    /* the client can ask its user */
+    bool resumes; /* its request was answered with the question; another call brings the answer */
+    char *tool;   /* its name */
+    json_t *arguments;             /* owned, NULL: none */
     char *note;                    /* for the model, after the result; NULL: none */
     json_t *token;                 /* of progress; owned, NULL: the client wants none */
     int64_t since_ms, progress_ms; /* when it began; when the next message is due */
@@ -155,6 +158,8 @@ bool tc_mcp_is_agreed(const char *version);
  * or out of memory). */
 void tc_mcp_answer(struct tc_mcp_request *request, json_t *result);
 void tc_mcp_refuse(struct tc_mcp_request *request, int code, const char *message, json_t *data);
+/* A result with isError, for the model. */
+void tc_mcp_answer_text(struct tc_mcp_request *request, const char *text);
 /* Releases a request without a response. */
 void tc_mcp_drop(struct tc_mcp_request *request);
 
@@ -169,6 +174,8 @@ enum tc_mcp_next { TC_MCP_STARTS, TC_MCP_WAITS, TC_MCP_ANSWERED };
  * with the answer. If the client cannot, the call waits in the queue, if there is one. Negative:
  * failure. */
 int tc_mcp_elicit(struct tc_mcp_call *c, const json_t *params, struct toolcage_error **err);
+/* Can the call's client ask its user? */
+bool tc_mcp_can_ask(const struct tc_mcp_request *request, const json_t *params);
 /* Can a client with these capabilities show a form to its user? */
 bool tc_mcp_can_elicit(const json_t *capabilities);
 /* The client's response to a request; `result` NULL: an error. Starts the call that waits for it.
@@ -206,6 +213,17 @@ void tc_mcp_review_queued(struct tc_mcp_call *c, enum tc_answer answer, const ch
 bool tc_mcp_review_gone(struct tc_mcp_call *c);
 /* The server ends before an answer; does nothing if there was one. */
 void tc_mcp_review_unanswered(struct tc_mcp_call *c);
+
+/* resume.c: staged changes of a stateless client's call */
+/* Answers the call's request with the question; takes ownership of `params`. */
+void tc_mcp_resume_ask(struct tc_mcp_call *c, json_t *params);
+/* Ends the oldest of too many calls that wait in this way. */
+void tc_mcp_resume_limit(struct tc_mcp *server);
+/* Ends all of them: no answer can come. */
+void tc_mcp_resume_end(struct tc_mcp *server);
+/* True: the request brought an answer. It is now that of the call which waited for it, or was
+ * refused. */
+bool tc_mcp_resume(struct tc_mcp_request *request, const json_t *params);
 
 /* again.c: answers for the rest of the server */
 void tc_mcp_again_keep(struct tc_mcp *server, const char *digest);

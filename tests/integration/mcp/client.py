@@ -2,6 +2,10 @@
 # Copyright The toolcage authors
 """toolcage mcp under the official Python client, in both eras. Runs itself again under the client's interpreter."""
 
+import json
+import os
+import pathlib
+
 import scene
 from scene import cli
 
@@ -78,10 +82,52 @@ async def approve(place, mode):
             )
 
 
+async def review(place, mode):
+    """The client's own form about the changes of a call that has run."""
+    edited = os.path.dirname(place.write("edited/kept", ""))
+    place.own(edited)
+    policy = place.write(
+        "review.toml",
+        '[tool.edit]\nbackend = "process"\ncommand = ["sh", "-c", "echo run >> PROJECT/runs"]\n'
+        'filesystem.writable = ["PROJECT"]\nworkspace = { mode = "copy", commit = "ask" }\n'.replace(
+            "PROJECT", edited
+        ),
+    )
+    argv = place.argv("mcp", "--policy", policy, "--elicit")
+    server = StdioServerParameters(command=argv[0], args=argv[1:], cwd=place.project, env=place.environ)
+    runs = pathlib.Path(edited, "runs")
+    for answer in ("no", "yes"):
+        asked = []
+
+        async def elicit(_, params, answer=answer, asked=asked):
+            asked.append((params.message, runs.exists()))
+            return ElicitResult(action="accept", content={"answer": answer})
+
+        async with Client(server, mode=mode, elicitation_callback=elicit) as client:
+            result = await client.call_tool("edit", {})
+            cli.check(
+                not result.is_error
+                and len(asked) == 1
+                and "+run" in asked[0][0]
+                and not asked[0][1]
+                and runs.exists() == (answer == "yes")
+                and ("1 applied" in str(result)) == (answer == "yes"),
+                f"{mode}: changes that need an approval are answered {answer}",
+                (asked, result),
+            )
+    cli.check(runs.read_text() == "run\n", f"{mode}: the tool ran once for each")
+    runs.unlink()
+    for row in json.loads(place.run("changes", "--json").out)["held"]:
+        changes = json.loads(place.run("changes", row["call"], "--json").out).get("changes", [])
+        if any(change.get("host", "").startswith(edited) for change in changes):
+            place.run("changes", row["call"], "discard")
+
+
 place, policy, mark = scene.place_with_policy()
 with place:
     for mode in ("legacy", "auto"):
         anyio.run(approve, place, mode)
+        anyio.run(review, place, mode)
     for mode in ("legacy", "auto"):
         anyio.run(drive, place, policy, mark, mode)
 cli.finish()

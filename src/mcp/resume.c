@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * Questions about staged changes for a stateless client: the response of the call is the question,
+ * and the answer comes with an equal second call, which runs nothing and gets the result. Until
+ * then the call that has ended is kept without a request. */
+#include <string.h>
+
+#include "mcp/server.h"
+
+enum { KEPT_MAX = 4 }; /* a further one ends the oldest; its changes stay staged */
+
+static const char key[] = "changes";
+
+/* ---- the question ---- */
+
+void tc_mcp_resume_limit(struct tc_mcp *server)
+{
+    size_t count = 0, oldest = 0;
+    for (size_t i = 0; i < server->call_count; i++) {
+        const struct tc_mcp_call *c = &server->calls[i];
+        if (!c->resumes)
+            continue;
+        if (!count++ || c->asked < server->calls[oldest].asked)
+            oldest = i;
+    }
+    if (count > KEPT_MAX)
+        tc_mcp_start(server, oldest);
+}
+
+void tc_mcp_resume_ask(struct tc_mcp_call *c, json_t *params)
+{
+    const struct tc_mcp_request request = c->request;
+    struct tc_mcp *server = request.session->server;
+    char id[TC_MCP_ASKED_SIZE];
+    c->asked = ++server->asked;
+    tc_mcp_asked_id(c->asked, id);
+    tc_mcp_answer(&c->request, json_pack("{s:s, s:s, s:{s:{s:s, s:o}}}", "resultType",
+                                         "input_required", "requestState", id, "inputRequests", key,
+                                         "method", "elicitation/create", "params", params));
+    c->request = (struct tc_mcp_request){.session = request.session, .version = request.version};
+    c->resumes = true;
+    json_decref(c->token);
+    c->token = NULL;
+}
+
+void tc_mcp_resume_end(struct tc_mcp *server)
+{
+    for (size_t i = server->call_count; i-- > 0;)
+        if (server->calls[i].resumes)
+            tc_mcp_start(server, i);
+}
+
+/* ---- the answer ---- */
+
+static bool is_asked(const struct tc_mcp_call *c, const struct tc_mcp_request *request,
+                     const char *state)
+{
+    char id[TC_MCP_ASKED_SIZE];
+    tc_mcp_asked_id(c->asked, id);
+    return c->resumes && c->request.session == request->session && strcmp(id, state) == 0;
+}
+
+static bool is_equal(const struct tc_mcp_call *c, const json_t *params)
+{
+    const char *name = json_string_value(json_object_get(params, "name"));
+    const json_t *arguments = json_object_get(params, "arguments");
+    return c->tool && name && strcmp(c->tool, name) == 0 &&
+           (arguments ? json_equal(arguments, c->arguments) : !c->arguments);
+}
+
+/* An answer to the question whether a call may run comes with the call that it is about. */
+static bool is_open(const struct tc_mcp *server, const char *state)
+{
+    char id[TC_MCP_ASKED_SIZE];
+    for (size_t i = 0; state && i < TC_MCP_OPEN_MAX; i++) {
+        tc_mcp_asked_id(server->open[i].asked, id);
+        if (server->open[i].digest && strcmp(id, state) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool is_answer(const struct tc_mcp_request *request, const json_t *params)
+{
+    return request->session->server->what->elicits &&
+           strcmp(request->version, TC_MCP_STATELESS) == 0 &&
+           (json_object_get(params, "requestState") || json_object_get(params, "inputResponses"));
+}
+
+bool tc_mcp_resume(struct tc_mcp_request *request, const json_t *params)
+{
+    struct tc_mcp *server = request->session->server;
+    const char *state = json_string_value(json_object_get(params, "requestState"));
+    const json_t *result = json_object_get(json_object_get(params, "inputResponses"), key);
+    if (!is_answer(request, params) || is_open(server, state))
+        return false;
+    for (size_t i = 0; state && result && i < server->call_count; i++) {
+        struct tc_mcp_call *c = &server->calls[i];
+        if (!is_asked(c, request, state) || !is_equal(c, params))
+            continue;
+        c->request = *request;
+        c->resumes = false;
+        tc_mcp_review_answered(c, result);
+        tc_mcp_start(server, i);
+        return true;
+    }
+    tc_mcp_answer_text(request, "nothing ran: the question was answered already, was not asked, or "
+                                "was about another call");
+    return true;
+}
