@@ -10,10 +10,10 @@
 
 enum { WAITING_MAX = 8 }; /* questions at the same time */
 
-void tc_mcp_put_escaped(FILE *out, const char *text, bool lines)
+void tc_mcp_put_escaped(FILE *out, const char *text, size_t length, bool lines)
 {
     uint32_t point;
-    for (size_t left = strlen(text), n; left; text += n, left -= n) {
+    for (size_t left = length, n; left; text += n, left -= n) {
         n = tc_utf8_decode(text, left, &point);
         bool kept = lines && (*text == '\n' || *text == '\t');
         if (n && (kept || !tc_utf8_unshown(point)))

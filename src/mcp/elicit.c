@@ -22,7 +22,7 @@ static void put_json(FILE *out, const char *label, const json_t *value)
     if (!text)
         return;
     (void)fprintf(out, "\n%s: ", label);
-    tc_mcp_put_escaped(out, text, false);
+    tc_mcp_put_text(out, text, false);
     free(text);
 }
 
@@ -37,7 +37,7 @@ static char *write_question(const json_t *subject)
     if (!out)
         return NULL;
     (void)fputs("The model wants to run the tool ", out);
-    tc_mcp_put_escaped(out, json_string_value(json_object_get(subject, "tool")), false);
+    tc_mcp_put_text(out, json_string_value(json_object_get(subject, "tool")), false);
     (void)fputs(", which needs your approval.", out);
     for (i = 0; i < sizeof(shown) / sizeof(shown[0]); i++)
         put_json(out, shown[i], json_object_get(subject, shown[i]));

@@ -23,6 +23,7 @@ struct tc_mcp_tools {
     /* Both also offer tools of tier HumanApprove. */
     bool elicits; /* the client asks its user */
     bool queues;  /* calls wait in the queue of approvals, unless the client can ask its user */
+    bool streams; /* clients that want progress or log messages get output while a tool runs */
     /* With `queues`, also offers tools of tier ManualOnly: stores a call that only a person starts.
      * Returns what the model hears; owned, NULL: out of memory. */
     char *(*keep)(void *userdata, const char *tool, const char *arguments);

@@ -6,6 +6,7 @@
  * version of the connection. */
 #include <string.h>
 
+#include "mcp/log.h"
 #include "mcp/server.h"
 
 #define META TC_MCP_META
@@ -140,16 +141,17 @@ static void initialize(struct tc_mcp_request *request, const json_t *params)
     for (size_t i = 0; i < sizeof(agreed) / sizeof(agreed[0]); i++)
         if (strcmp(agreed[i], wanted) == 0)
             session->version = agreed[i];
-    tc_mcp_answer(request, json_pack("{s:s, s:{s:{}}, s:o, s:s}", "protocolVersion",
-                                     session->version, "capabilities", "tools", "serverInfo",
-                                     server_info(session), "instructions", instructions));
+    tc_mcp_answer(request,
+                  json_pack("{s:s, s:{s:{}, s:{}}, s:o, s:s}", "protocolVersion", session->version,
+                            "capabilities", "tools", "logging", "serverInfo", server_info(session),
+                            "instructions", instructions));
 }
 
 static void discover(struct tc_mcp_request *request, const json_t *params)
 {
     (void)params;
-    tc_mcp_answer(request, json_pack("{s:[s], s:{s:{}}, s:s, s:i, s:s}", "supportedVersions",
-                                     stateless, "capabilities", "tools", "instructions",
+    tc_mcp_answer(request, json_pack("{s:[s], s:{s:{}, s:{}}, s:s, s:i, s:s}", "supportedVersions",
+                                     stateless, "capabilities", "tools", "logging", "instructions",
                                      instructions, "ttlMs", FRESH_MS, "cacheScope", "private"));
 }
 
@@ -182,6 +184,7 @@ static const struct {
 } methods[] = {
     {"initialize", initialize, BEFORE},
     {"ping", ping, BEFORE},
+    {"logging/setLevel", tc_mcp_log_set_level, BEFORE},
     {"server/discover", discover, STATELESS},
     {"tools/list", list_tools, BEFORE | STATELESS},
     {"tools/call", tc_mcp_call, BEFORE | STATELESS},

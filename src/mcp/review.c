@@ -111,12 +111,12 @@ static json_t *make_question(const char *tool, const char *shown)
     if (!out)
         return NULL;
     (void)fputs("The tool ", out);
-    tc_mcp_put_escaped(out, tool ? tool : "?", false);
+    tc_mcp_put_text(out, tool ? tool : "?", false);
     (void)fputs(
         " has run. Its changes are applied only with your approval; files that steer the host "
         "are left out:\n",
         out);
-    tc_mcp_put_escaped(out, shown, true);
+    tc_mcp_put_text(out, shown, true);
     if (fclose(out) == 0)
         params = json_pack("{s:s, s:o}", "message", text, "requestedSchema",
                            tc_mcp_question_schema("Apply all these changes?"));

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "approve/queue/queue.h"
+#include "mcp/live.h"
+#include "mcp/log.h"
 #include "mcp/memory.h"
 
 static bool lists(const json_t *tools, const json_t *name)
@@ -108,6 +110,7 @@ static void end_wait(struct tc_mcp_call *c)
 
 static void forget_texts(struct tc_mcp_call *c)
 {
+    tc_mcp_live_done(c);
     free(c->tool);
     free(c->note);
     json_decref(c->arguments);
@@ -121,9 +124,9 @@ void tc_mcp_close(struct tc_mcp *server)
     for (size_t i = 0; i < server->call_count; i++) {
         tc_mcp_drop(&server->calls[i].request);
         end_wait(&server->calls[i]);
+        (void)toolcage_call_unref(server->calls[i].call);
         forget_texts(&server->calls[i]);
         json_decref(server->calls[i].token);
-        (void)toolcage_call_unref(server->calls[i].call);
     }
     for (size_t i = 0; i < TC_MCP_OPEN_MAX; i++)
         free(server->open[i].digest);
@@ -263,6 +266,7 @@ void tc_mcp_call(struct tc_mcp_request *request, const json_t *params)
     arguments = json_is_null(arguments) ? NULL : arguments; /* some clients write it for none */
     struct toolcage_error *err = NULL;
     if (!lists(server->tools, name)) {
+        tc_mcp_log_unknown(request, params);
         tc_mcp_refuse(request, TC_RPC_PARAMS,
                       "the policy has no tool of this name; tools/list names them", NULL);
         return;
@@ -287,12 +291,15 @@ void tc_mcp_call(struct tc_mcp_request *request, const json_t *params)
     }
     *slot = (struct tc_mcp_call){.request = *request,
                                  .call = call,
+                                 .level = tc_mcp_log_level(request, params),
                                  .asks = tc_mcp_can_ask(request, params),
                                  .tool = strdup(json_string_value(name)),
                                  .arguments = json_incref(json_object_get(params, "arguments"))};
     tc_mcp_progress_begin(slot, params);
     bool asks = server->what->elicits || server->what->queues;
-    int rc = asks ? tc_mcp_elicit(slot, params, &err) : TC_MCP_STARTS;
+    int rc = tc_mcp_live_begin(slot, &err);
+    if (rc == 0)
+        rc = asks ? tc_mcp_elicit(slot, params, &err) : TC_MCP_STARTS;
     if (rc < 0)
         fail_call(server, server->call_count - 1, err);
     else if (rc == TC_MCP_STARTS)
@@ -336,6 +343,10 @@ static void end_call(struct tc_mcp *server, size_t index, struct toolcage_error 
     /* the kernel closes a dead helper's fds in any order: a call may fail before the engine */
     if (toolcage_error_code(toolcage_result_error(result)) == TOOLCAGE_EHELPER)
         server->engine = toolcage_engine_unref(server->engine);
+    if (result && !c->ended) {
+        tc_mcp_live_send(c, INT64_MAX / 2, true);
+        tc_mcp_log_result(c, result);
+    }
     if (result && !c->cancelled && !c->ended && tc_mcp_review(c, result)) {
         c->ended = true;
         tc_mcp_resume_limit(server);

@@ -9,6 +9,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <toolcage/toolcage.h>
 
 #include "approve/queue/queue.h"
@@ -32,6 +33,16 @@ enum {
  * in the content. */
 #define TC_MCP_RESULT "toolcage/result"
 
+/* Of log messages; SILENT: the client wants none. */
+enum tc_mcp_level {
+    TC_MCP_SILENT,
+    TC_MCP_DEBUG,
+    TC_MCP_INFO,
+    TC_MCP_NOTICE,
+    TC_MCP_WARNING,
+    TC_MCP_ERROR,
+};
+
 /* What became of a notification. */
 enum tc_mcp_told {
     TC_MCP_TOLD,
@@ -43,9 +54,10 @@ enum { TC_MCP_UNREAD_MAX = 64 << 10 }; /* unread bytes above which notifications
 /* One client: the agreed version and the callback for responses. */
 struct tc_mcp_session {
     struct tc_mcp *server;
-    const char *version; /* agreed by initialize; NULL: not yet, or a stateless client */
-    bool requests;       /* the transport can send requests to the client */
-    bool elicits;        /* and the client asks its user on request */
+    const char *version;     /* agreed by initialize; NULL: not yet, or a stateless client */
+    bool requests;           /* the transport can send requests to the client */
+    bool elicits;            /* and the client asks its user on request */
+    enum tc_mcp_level level; /* the lowest of log messages; SILENT: none */
     /* Sends one complete response, without a newline. `asker` is the one that came with the
      * request; `code` is the error code, or 0. False: it cannot be stored, and the server must
      * stop. */
@@ -85,9 +97,12 @@ struct tc_mcp_call {
     bool resumes; /* its request was answered with the question; another call brings the answer */
     char *tool;   /* its name */
     json_t *arguments;             /* owned, NULL: none */
+    enum tc_mcp_level level;       /* of log messages, for a stateless client */
     char *note;                    /* for the model, after the result; NULL: none */
     json_t *token;                 /* of progress; owned, NULL: the client wants none */
     int64_t since_ms, progress_ms; /* when it began; when the next message is due */
+    int64_t told_ms;               /* the last message's time since then */
+    struct tc_mcp_live *live;      /* owned, NULL: output is not sent while it runs */
 };
 
 /* A person's answer for the rest of the server; `count` calls were approved by it again. */
@@ -191,7 +206,11 @@ void tc_mcp_unask(struct tc_mcp_call *c);
 bool tc_mcp_ask_client(struct tc_mcp_call *c, json_t *params);
 /* Writes text in which the reader's terminal or window obeys nothing; `lines`: keeps newlines and
  * tabs. */
-void tc_mcp_put_escaped(FILE *out, const char *text, bool lines);
+void tc_mcp_put_escaped(FILE *out, const char *text, size_t length, bool lines);
+static inline void tc_mcp_put_text(FILE *out, const char *text, bool lines)
+{
+    tc_mcp_put_escaped(out, text, strlen(text), lines);
+}
 /* The form of a question with this title: yes or no, and a reason. NULL: out of memory. */
 json_t *tc_mcp_question_schema(const char *title);
 #define TC_MCP_CROWDED "8 other calls wait for an approval: wait for one"
@@ -247,6 +266,8 @@ int tc_mcp_queue_ms(const struct tc_mcp *server);
 void tc_mcp_progress_begin(struct tc_mcp_call *c, const json_t *params);
 /* How soon tc_mcp_progress() must be called, in ms; -1: no client wants progress. */
 int tc_mcp_progress_ms(const struct tc_mcp *server);
+/* Sends `text` as progress. False: it was dropped. */
+bool tc_mcp_progress_text(struct tc_mcp_call *c, const char *text);
 /* Sends the messages that are due. */
 void tc_mcp_progress(struct tc_mcp *server);
 

@@ -124,6 +124,7 @@ static char *write_config(const struct httpd *h, const struct tc_found *found)
     if (!out)
         return NULL;
     (void)fprintf(out, "{\"port\":%u,\"idle_ms\":%lld", tc_listen_port(&h->at), h->idle_ms);
+    (void)fprintf(out, ",\"streams\":%s", tc_args_has(h->args, "stream") ? "true" : "false");
     put_text(out, "policy", found->path);
     put_text(out, "digest", toolcage_policy_digest(found->policy));
     put_text(out, "name", tc_args_value(h->args, "name"));

@@ -21,6 +21,8 @@ static const struct tc_option options[] = {
      "also offer tools of tier HumanApprove: the client asks its user to approve each call"},
     {"queue", 0, NULL, NULL,
      "also offer them, and those of tier ManualOnly: calls wait for toolcage approvals"},
+    {"stream", 0, NULL, NULL,
+     "send a tool's output while it runs, to clients that ask for progress or log messages"},
     TC_OPTIONS_HTTPD,
     TC_OPTION_HELP,
     {0},
@@ -139,6 +141,7 @@ static int serve_mcp(const struct tc_args *args, const struct tc_found *found,
                                       .userdata = &place,
                                       .elicits = tc_args_has(args, "elicit"),
                                       .queues = queues,
+                                      .streams = tc_args_has(args, "stream"),
                                       .review = review_changes,
                                       .keep = queues ? keep : NULL};
     int rc = tc_mcp_serve(&what, STDIN_FILENO, STDOUT_FILENO, tc_failure_error(failure));

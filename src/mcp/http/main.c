@@ -96,6 +96,7 @@ static int load_program(struct program *p)
     p->what = (struct tc_mcp_tools){.policy = p->policy,
                                     .name = text_of(p, "name"),
                                     .narrow = workspace ? set_workspace : NULL,
+                                    .streams = json_is_true(json_object_get(p->config, "streams")),
                                     .userdata = (void *)workspace};
     rc = tc_mcp_open(&p->web.server, &p->what, &err);
     return rc < 0 ? complain_of(rc, err) : 0;

@@ -82,6 +82,37 @@ async def approve(place, mode):
             )
 
 
+async def listen(place, mode):
+    """Output and log messages reach the client's callbacks."""
+    policy = place.write(
+        "listen.toml",
+        '[tool.lines]\ncommand = ["sh", "-c", "echo one; sleep 1; echo two; sleep 1"]\n'
+        '[tool.connect]\ncommand = ["/usr/bin/python3", "-c", "import socket; socket.create_connection((\'127.0.0.1\', 9), 2)"]\n',
+    )
+    argv = place.argv("mcp", "--policy", policy, "--stream")
+    server = StdioServerParameters(command=argv[0], args=argv[1:], cwd=place.project, env=place.environ)
+    told, logged = [], []
+
+    async def progress(done, total, message):
+        told.append(message)
+
+    async def log(params):
+        logged.append(params)
+
+    async with Client(server, mode=mode, logging_callback=log) as client:
+        await client.call_tool("lines", {}, progress_callback=progress)
+        cli.check(told == ["one\n", "two\n"], f"{mode}: lines come while the tool runs", told)
+        if mode == "legacy":
+            await client.set_logging_level("warning")
+        meta = {} if mode == "legacy" else {"io.modelcontextprotocol/logLevel": "warning"}
+        await client.call_tool("connect", {}, meta=meta)
+        cli.check(
+            [(entry.level, entry.data["event"]) for entry in logged] == [("warning", "denials")],
+            f"{mode}: a denial is logged",
+            logged,
+        )
+
+
 async def review(place, mode):
     """The client's own form about the changes of a call that has run."""
     edited = os.path.dirname(place.write("edited/kept", ""))
@@ -128,6 +159,7 @@ with place:
     for mode in ("legacy", "auto"):
         anyio.run(approve, place, mode)
         anyio.run(review, place, mode)
+        anyio.run(listen, place, mode)
     for mode in ("legacy", "auto"):
         anyio.run(drive, place, policy, mark, mode)
 cli.finish()

@@ -24,14 +24,20 @@ command = ["echo", "This is a simple text response for testing."]
 [tool.test_error_handling]
 description = "Fails."
 command = ["sh", "-c", "echo this tool fails >&2; exit 1"]
+
+[tool.test_tool_with_progress]
+description = "Prints a line now and then."
+command = ["sh", "-c", "for i in 1 2 3 4; do echo $i; sleep 0.6; done"]
+
+[tool.test_tool_with_logging]
+description = "Prints a line now and then."
+command = ["sh", "-c", "for i in 1 2 3 4; do echo $i; sleep 0.6; done"]
 """
 # what toolcage does not have, and which scenarios are about it
 ABSENT = {
     "no resources": "resources-* sep-2164-resource-not-found",
     "no prompts": "prompts-*",
     "no completions": "completion-complete",
-    "no log messages": "logging-set-level tools-call-with-logging",
-    "no progress messages": "tools-call-with-progress",
     "results are text and structure": "tools-call-image tools-call-audio tools-call-embedded-resource tools-call-mixed-content",
     "nothing is asked of the client": "tools-call-sampling tools-call-elicitation elicitation-* input-required-result-basic-* "
     "input-required-result-request-state input-required-result-m* input-required-result-non-tool-request "
@@ -58,14 +64,20 @@ APPLIES = {
         "server-initialize",
         "server-session-lifecycle",
         "ping",
+        "logging-set-level",
         "tools-list",
         "tools-call-simple-text",
         "tools-call-error",
+        "tools-call-with-progress",
+        "tools-call-with-logging",
     },
     "2025-11-25": {
         "server-initialize",
         "server-session-lifecycle",
         "ping",
+        "logging-set-level",
+        "tools-call-with-progress",
+        "tools-call-with-logging",
         "tools-list",
         "tools-call-simple-text",
         "tools-call-error",
@@ -131,7 +143,7 @@ cli.require_user()
 if not NODE.exists() or not SUITE.exists():
     cli.skip_all("the official conformance suite is not here: tools/clients installs it")
 place = cli.Place()
-with place, Web(place, place.write("home/project/tools.toml", POLICY), "--no-token") as server:
+with place, Web(place, place.write("home/project/tools.toml", POLICY), "--no-token", "--stream") as server:
     for version, wanted in APPLIES.items():
         seen, printed = run(server, version)
         cli.check(wanted <= set(seen), f"{version}: the scenarios ran", printed[-3000:])
