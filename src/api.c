@@ -42,7 +42,6 @@ static int closed(int code, struct toolcage_error **err)
 }
 
 /* ---- toolcage.h, error.h, policy.h ---- */
-
 EXPORT const char *toolcage_version(void)
 {
     return TC_VERSION;
@@ -173,6 +172,14 @@ EXPORT int toolcage_policy_tools_json(const struct toolcage_policy *policy, cons
     return closed(tc_policy_tools_json(policy, format, ret_json, err), err);
 }
 
+EXPORT int toolcage_policy_files_json(const struct toolcage_policy *policy, char **ret_json,
+                                      struct toolcage_error **err)
+{
+    NEED(policy);
+    NEED(ret_json);
+    return closed(tc_policy_files_json(policy, ret_json, err), err);
+}
+
 EXPORT int toolcage_policy_setups_json(const struct toolcage_policy *policy, const char *tool,
                                        char **ret_json, struct toolcage_error **err)
 {
@@ -278,7 +285,6 @@ EXPORT void toolcage_free(void *text)
 }
 
 /* ---- engine.h ---- */
-
 EXPORT int toolcage_engine_new(struct toolcage_engine **ret, struct toolcage_error **err)
 {
     NEED(ret);
@@ -408,7 +414,6 @@ EXPORT int toolcage_engine_clean(struct toolcage_engine *engine, uint32_t *ret_r
 }
 
 /* ---- call.h ---- */
-
 EXPORT int toolcage_call_new(struct toolcage_engine *engine, struct toolcage_policy *policy,
                              const char *tool, struct toolcage_call **ret,
                              struct toolcage_error **err)
@@ -624,7 +629,6 @@ EXPORT int toolcage_call_deny(struct toolcage_call *call, const char *reason,
 }
 
 /* ---- result.h ---- */
-
 EXPORT int32_t toolcage_result_status(const struct toolcage_result *result)
 {
     return result ? (int32_t)result->outcome.status : (int32_t)TOOLCAGE_STATUS_ERROR;

@@ -45,6 +45,13 @@ toolcage_policy_unref(struct toolcage_policy *policy); /* returns NULL; NULL is 
 /* "sha256:…" of the canonical form: the same text has the same digest on every host. Borrows. */
 const char *toolcage_policy_digest(const struct toolcage_policy *policy);
 
+/* The files that the policy was read from, as a JSON array of their paths: the file itself, then
+ * those that it extends, and those of its ceilings. Profiles that ship with the library are not
+ * listed, nor is a policy from memory. A host watches these files to learn that the policy should
+ * be read again. Thread-safe. The caller frees *ret_json (toolcage_free). TOOLCAGE_EMEMORY. */
+int toolcage_policy_files_json(const struct toolcage_policy *policy, char **ret_json,
+                               struct toolcage_error **err);
+
 /* The tools as JSON. `format` is "openai" (array of function tools), "anthropic" (array of tools of
  * its Messages API), "mcp" (array of MCP tools; these three list only tools that a model can call:
  * with a command, and of no tier that needs a person's approval), "mcp-approval" (the same with the

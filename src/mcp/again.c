@@ -39,6 +39,8 @@ int64_t tc_mcp_again_count(struct tc_mcp *server, const char *digest)
 
 void tc_mcp_again_done(struct tc_mcp *server)
 {
-    for (size_t i = 0; i < TC_MCP_AGAIN_MAX; i++)
+    for (size_t i = 0; i < TC_MCP_AGAIN_MAX; i++) {
         free(server->again[i].digest);
+        server->again[i].digest = NULL;
+    }
 }

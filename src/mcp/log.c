@@ -69,6 +69,14 @@ bool tc_mcp_log(const struct tc_mcp_call *c, enum tc_mcp_level level, json_t *da
     return false;
 }
 
+bool tc_mcp_log_session(struct tc_mcp_session *session, enum tc_mcp_level level, json_t *data)
+{
+    if (session->level != TC_MCP_SILENT && level >= session->level)
+        return send_log(session, NULL, level, data);
+    json_decref(data);
+    return true;
+}
+
 /* The client may print it at a terminal. */
 static json_t *escape(const char *text)
 {

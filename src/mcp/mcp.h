@@ -15,7 +15,14 @@
 /* What a server offers, independent of its transport. */
 struct tc_mcp_tools {
     struct toolcage_policy *policy; /* borrowed */
-    const char *name;               /* the server's name for clients; NULL: toolcage */
+    /* The policy's file, borrowed: when it changes and the user has trusted the change, the server
+     * uses it for further calls. NULL: the policy never changes. */
+    const char *path;
+    /* The server uses another policy from now on; NULL: not called. */
+    void (*reloaded)(void *userdata, const struct toolcage_policy *policy);
+    /* A line for the operator; NULL: not called. */
+    void (*say)(void *userdata, const char *text);
+    const char *name; /* the server's name for clients; NULL: toolcage */
     /* Called for each new call before its start, to narrow the grant. 0, or negative with *err;
      * NULL: no narrowing. */
     int (*narrow)(void *userdata, struct toolcage_call *call, struct toolcage_error **err);

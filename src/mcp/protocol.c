@@ -11,11 +11,10 @@
 
 #define META TC_MCP_META
 
-enum {
-    FRESH_MS = 300000
-}; /* how long a client may cache a list, which does not change while the server runs */
+/* How long a client may cache what does not change while the server runs, and the list of tools
+ * of a policy that is watched. */
+enum { FRESH_MS = 300000, WATCHED_MS = 5000 };
 
-static const char stateless[] = TC_MCP_STATELESS;
 /* Newest first: a client with an unknown version is offered the first. */
 static const char *const agreed[] = {"2025-11-25", "2025-06-18", "2025-03-26"};
 
@@ -23,88 +22,9 @@ static const char instructions[] =
     "Each tool runs in a cage built for that one call from the operator's policy. What the policy "
     "does not grant is refused; the refusal says what is allowed.";
 
-/* ---- responses ---- */
-
 static bool is_stateless(const struct tc_mcp_request *request)
 {
-    return request->version == stateless;
-}
-
-static void put_reply(const struct tc_mcp_request *request, int code, const json_t *message)
-{
-    struct tc_mcp_session *session = request->session;
-    char *text = message ? json_dumps(message, JSON_COMPACT) : NULL;
-    if (!text || !session->send(session, request->asker, code, text, strlen(text)))
-        session->server->failed = true;
-    free(text);
-}
-
-/* Takes ownership of `message`. */
-static void reply(struct tc_mcp_request *request, int code, json_t *message)
-{
-    put_reply(request, code, message);
-    json_decref(message);
-    tc_mcp_drop(request);
-}
-
-void tc_mcp_drop(struct tc_mcp_request *request)
-{
-    json_decref(request->id);
-    *request = (struct tc_mcp_request){0};
-}
-
-/* The name is also the title, because some clients display only the title. */
-static json_t *server_info(const struct tc_mcp_session *session)
-{
-    const char *name = session->server->what->name;
-    name = name ? name : "toolcage";
-    return json_pack("{s:s, s:s, s:s}", "name", name, "title", name, "version", toolcage_version());
-}
-
-void tc_mcp_answer(struct tc_mcp_request *request, json_t *result)
-{
-    int rc = 0;
-    if (result && is_stateless(request)) {
-        json_t *meta = json_object_get(result, "_meta");
-        if (!json_object_get(result, "resultType"))
-            rc |= json_object_set_new(result, "resultType", json_string("complete"));
-        if (!meta) {
-            meta = json_object();
-            rc |= json_object_set_new(result, "_meta", meta);
-        }
-        rc |= json_object_set_new(meta, META "serverInfo", server_info(request->session));
-    }
-    if (rc < 0) {
-        json_decref(result);
-        result = NULL;
-    }
-    reply(request, 0,
-          json_pack("{s:s, s:O, s:o}", "jsonrpc", "2.0", "id", request->id, "result", result));
-}
-
-void tc_mcp_refuse(struct tc_mcp_request *request, int code, const char *message, json_t *data)
-{
-    reply(request, code,
-          json_pack("{s:s, s:O, s:{s:i, s:s, s:o*}}", "jsonrpc", "2.0", "id", request->id, "error",
-                    "code", code, "message", message, "data", data));
-}
-
-void tc_session_refuse(struct tc_mcp_session *session, void *asker, int code, const char *message)
-{
-    struct tc_mcp_request nobody = {.session = session, .asker = asker, .id = json_null()};
-    tc_mcp_refuse(&nobody, code, message, NULL);
-}
-
-void tc_session_refuse_unread(struct tc_mcp_session *session, void *asker, struct tc_rescue *rescue,
-                              const char *message)
-{
-    const char *id;
-    struct tc_mcp_request request = {.session = session, .asker = asker};
-    if (tc_rescue_end(rescue, &id) == TC_RESCUED_REQUEST)
-        request.id = json_loads(id, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
-    if (!request.id)
-        request.id = json_null();
-    tc_mcp_refuse(&request, TC_RPC_PARSE, message, NULL);
+    return request->version == tc_mcp_stateless;
 }
 
 json_t *tc_mcp_read(struct tc_mcp *server, const char *text, size_t length, json_error_t *error)
@@ -127,6 +47,12 @@ bool tc_mcp_is_agreed(const char *version)
     return false;
 }
 
+static json_t *capabilities(const struct tc_mcp *server)
+{
+    return server->reload ? json_pack("{s:{s:b}, s:{}}", "tools", "listChanged", true, "logging")
+                          : json_pack("{s:{}, s:{}}", "tools", "logging");
+}
+
 static void initialize(struct tc_mcp_request *request, const json_t *params)
 {
     const char *wanted = json_string_value(json_object_get(params, "protocolVersion"));
@@ -141,18 +67,19 @@ static void initialize(struct tc_mcp_request *request, const json_t *params)
     for (size_t i = 0; i < sizeof(agreed) / sizeof(agreed[0]); i++)
         if (strcmp(agreed[i], wanted) == 0)
             session->version = agreed[i];
-    tc_mcp_answer(request,
-                  json_pack("{s:s, s:{s:{}, s:{}}, s:o, s:s}", "protocolVersion", session->version,
-                            "capabilities", "tools", "logging", "serverInfo", server_info(session),
-                            "instructions", instructions));
+    tc_session_begin_news(session);
+    tc_mcp_answer(request, json_pack("{s:s, s:o, s:o, s:s}", "protocolVersion", session->version,
+                                     "capabilities", capabilities(session->server), "serverInfo",
+                                     tc_mcp_server_info(session), "instructions", instructions));
 }
 
 static void discover(struct tc_mcp_request *request, const json_t *params)
 {
     (void)params;
-    tc_mcp_answer(request, json_pack("{s:[s], s:{s:{}, s:{}}, s:s, s:i, s:s}", "supportedVersions",
-                                     stateless, "capabilities", "tools", "logging", "instructions",
-                                     instructions, "ttlMs", FRESH_MS, "cacheScope", "private"));
+    tc_mcp_answer(request,
+                  json_pack("{s:[s], s:o, s:s, s:i, s:s}", "supportedVersions", tc_mcp_stateless,
+                            "capabilities", capabilities(request->session->server), "instructions",
+                            instructions, "ttlMs", FRESH_MS, "cacheScope", "private"));
 }
 
 static void ping(struct tc_mcp_request *request, const json_t *params)
@@ -167,9 +94,11 @@ static void list_tools(struct tc_mcp_request *request, const json_t *params)
         tc_mcp_refuse(request, TC_RPC_PARAMS, "unknown cursor: the list is one page", NULL);
         return;
     }
+    tc_mcp_refresh(request->session->server, false);
     json_t *result = json_pack("{s:O}", "tools", request->session->server->tools);
     if (result && is_stateless(request)) {
-        (void)json_object_set_new(result, "ttlMs", json_integer(FRESH_MS));
+        bool watched = request->session->server->reload;
+        (void)json_object_set_new(result, "ttlMs", json_integer(watched ? WATCHED_MS : FRESH_MS));
         (void)json_object_set_new(result, "cacheScope", json_string("private"));
     }
     tc_mcp_answer(request, result);
@@ -186,6 +115,7 @@ static const struct {
     {"ping", ping, BEFORE},
     {"logging/setLevel", tc_mcp_log_set_level, BEFORE},
     {"server/discover", discover, STATELESS},
+    {"subscriptions/listen", tc_mcp_listen, STATELESS},
     {"tools/list", list_tools, BEFORE | STATELESS},
     {"tools/call", tc_mcp_call, BEFORE | STATELESS},
 };
@@ -209,13 +139,13 @@ static const char *version_of(struct tc_mcp_request *request, const char *method
 {
     const json_t *meta = json_object_get(params, "_meta");
     const char *said = json_string_value(json_object_get(meta, META "protocolVersion"));
-    if (said && strcmp(said, stateless) != 0) {
+    if (said && strcmp(said, tc_mcp_stateless) != 0) {
         tc_mcp_refuse(request, TC_RPC_VERSION, "this version is not supported",
-                      json_pack("{s:[s], s:s}", "supported", stateless, "requested", said));
+                      json_pack("{s:[s], s:s}", "supported", tc_mcp_stateless, "requested", said));
         return NULL;
     }
     if (said && json_is_object(json_object_get(meta, META "clientCapabilities")))
-        return stateless;
+        return tc_mcp_stateless;
     if (said) {
         tc_mcp_refuse(request, TC_RPC_PARAMS, "_meta needs " META "clientCapabilities, an object",
                       NULL);
@@ -238,7 +168,7 @@ static bool in_flight(const struct tc_mcp_session *session, const json_t *id)
         if (server->calls[i].request.session == session &&
             json_equal(server->calls[i].request.id, id))
             return true;
-    return false;
+    return tc_session_listens(session, id);
 }
 
 static void take_request(struct tc_mcp_session *session, void *asker, json_t *id,
@@ -265,8 +195,10 @@ static void take_notification(struct tc_mcp_session *session, const char *method
                               const json_t *params)
 {
     const json_t *id = json_object_get(params, "requestId");
-    if (id && strcmp(method, "notifications/cancelled") == 0)
+    if (id && strcmp(method, "notifications/cancelled") == 0) {
         tc_mcp_cancel(session, id);
+        tc_session_unlisten(session, id);
+    }
 }
 
 static bool take_message(struct tc_mcp_session *session, void *asker, const json_t *message)

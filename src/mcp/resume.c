@@ -14,7 +14,7 @@ static const char key[] = "changes";
 
 /* ---- the question ---- */
 
-void tc_mcp_resume_limit(struct tc_mcp *server)
+ssize_t tc_mcp_resume_excess(const struct tc_mcp *server)
 {
     size_t count = 0, oldest = 0;
     for (size_t i = 0; i < server->call_count; i++) {
@@ -24,8 +24,7 @@ void tc_mcp_resume_limit(struct tc_mcp *server)
         if (!count++ || c->asked < server->calls[oldest].asked)
             oldest = i;
     }
-    if (count > KEPT_MAX)
-        tc_mcp_start(server, oldest);
+    return count > KEPT_MAX ? (ssize_t)oldest : -1;
 }
 
 void tc_mcp_resume_ask(struct tc_mcp_call *c, json_t *params)
@@ -42,13 +41,6 @@ void tc_mcp_resume_ask(struct tc_mcp_call *c, json_t *params)
     c->resumes = true;
     json_decref(c->token);
     c->token = NULL;
-}
-
-void tc_mcp_resume_end(struct tc_mcp *server)
-{
-    for (size_t i = server->call_count; i-- > 0;)
-        if (server->calls[i].resumes)
-            tc_mcp_start(server, i);
 }
 
 /* ---- the answer ---- */
@@ -88,24 +80,23 @@ static bool is_answer(const struct tc_mcp_request *request, const json_t *params
            (json_object_get(params, "requestState") || json_object_get(params, "inputResponses"));
 }
 
-bool tc_mcp_resume(struct tc_mcp_request *request, const json_t *params)
+bool tc_mcp_resume(struct tc_mcp_request *request, const json_t *params, ssize_t *ret_index,
+                   const json_t **ret_result)
 {
     struct tc_mcp *server = request->session->server;
     const char *state = json_string_value(json_object_get(params, "requestState"));
-    const json_t *result = json_object_get(json_object_get(params, "inputResponses"), key);
+    *ret_index = -1;
+    *ret_result = json_object_get(json_object_get(params, "inputResponses"), key);
     if (!is_answer(request, params) || is_open(server, state))
         return false;
-    for (size_t i = 0; state && result && i < server->call_count; i++) {
+    for (size_t i = 0; state && *ret_result && i < server->call_count; i++) {
         struct tc_mcp_call *c = &server->calls[i];
         if (!is_asked(c, request, state) || !is_equal(c, params))
             continue;
         c->request = *request;
         c->resumes = false;
-        tc_mcp_review_answered(c, result);
-        tc_mcp_start(server, i);
-        return true;
+        *ret_index = (ssize_t)i;
+        break;
     }
-    tc_mcp_answer_text(request, "nothing ran: the question was answered already, was not asked, or "
-                                "was about another call");
     return true;
 }

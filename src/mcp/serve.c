@@ -163,6 +163,7 @@ static int loop(struct pipe *pipe, struct watched *w)
         if (!finish_calls(pipe, &ms))
             break;
         ms = sooner(sooner(ms, tc_mcp_queue_ms(server)), tc_mcp_progress_ms(server));
+        ms = open ? sooner(ms, tc_mcp_reload_ms(server)) : ms;
         if (poll(w->fds, 3 + calls, ms) < 0) {
             if (errno == EINTR)
                 continue;
@@ -174,6 +175,10 @@ static int loop(struct pipe *pipe, struct watched *w)
         dispatch_calls(server, w, calls);
         tc_mcp_look(server);
         tc_mcp_progress(server);
+        if (open) {
+            tc_mcp_refresh(server, true);
+            tc_session_tell_news(&pipe->session);
+        }
         if (!open)
             give_time(pipe, calls, w->fds[1].revents);
         int more = w->fds[0].revents ? take_input(pipe) : 1;
@@ -181,7 +186,8 @@ static int loop(struct pipe *pipe, struct watched *w)
             return errno == ENOMEM ? TOOLCAGE_EMEMORY : TOOLCAGE_ESYSTEM;
         if (!more) {
             open = false;
-            tc_mcp_resume_end(server);
+            tc_mcp_end_resumes(server);
+            tc_session_end_subscriptions(&pipe->session);
             pipe->until_ms = now_ms() + FINISH_MS;
         }
     }
@@ -199,6 +205,7 @@ int tc_mcp_serve(const struct tc_mcp_tools *what, int in, int out, struct toolca
     if (rc == 0)
         rc = loop(&pipe, &w);
     int saved = errno;
+    tc_session_unlisten(&pipe.session, NULL);
     tc_mcp_close(&pipe.server);
     free(w.fds);
     tc_lines_done(&pipe.in);

@@ -11,93 +11,16 @@
 #include "mcp/live.h"
 #include "mcp/log.h"
 #include "mcp/memory.h"
-
-static bool lists(const json_t *tools, const json_t *name)
-{
-    size_t i;
-    json_t *tool;
-    json_array_foreach(tools, i,
-                       tool) if (json_equal(json_object_get(tool, "name"), name)) return true;
-    return false;
-}
-
-/* Adds the note to the descriptions of the tools that are not in `known`. */
-static void note_others(json_t *tools, const json_t *known, const char *note)
-{
-    size_t i;
-    json_t *tool;
-    json_array_foreach(tools, i, tool)
-    {
-        const char *text = json_string_value(json_object_get(tool, "description"));
-        if (lists(known, json_object_get(tool, "name")))
-            continue;
-        (void)json_object_set_new(
-            tool, "description",
-            json_sprintf("%s%s%s", text ? text : "", text && *text ? " " : "", note));
-    }
-}
-
-static int load_list(struct tc_mcp *server, const char *format, json_t **ret,
-                     struct toolcage_error **err)
-{
-    char *text = NULL;
-    int rc = toolcage_policy_tools_json(server->what->policy, format, &text, err);
-    if (rc < 0)
-        return rc;
-    *ret = json_loads(text, JSON_ALLOW_NUL, NULL);
-    toolcage_free(text);
-    return *ret ? 0 : TOOLCAGE_EMEMORY;
-}
-
-/* Tools of the smaller list keep the notes that they have there. */
-static void keep_notes(json_t *tools, const json_t *smaller)
-{
-    size_t i, k;
-    json_t *tool, *noted;
-    json_array_foreach(tools, i, tool) json_array_foreach(smaller, k, noted)
-    {
-        json_t *name = json_object_get(tool, "name");
-        if (json_equal(name, json_object_get(noted, "name")))
-            (void)json_object_set(tool, "description", json_object_get(noted, "description"));
-    }
-}
-
-/* The list has more tools than the next smaller one: what a call of such a tool leads to. */
-static const struct {
-    const char *format, *note;
-} lists_of_tools[] = {
-    {"mcp", NULL},
-    {"mcp-approval",
-     "A person must approve each call; it waits for the answer for up to ten minutes."},
-    {"mcp-manual", "Only a person starts it: a call is stored for that, and is answered so."},
-};
-
-static int load_tools(struct tc_mcp *server, struct toolcage_error **err)
-{
-    const struct tc_mcp_tools *what = server->what;
-    size_t most = what->keep ? 2 : what->elicits || what->queues ? 1 : 0;
-    json_t *smaller = NULL;
-    int rc = 0;
-    for (size_t i = what->queues ? 0 : most; rc == 0 && i <= most; i++) {
-        json_t *list = NULL;
-        rc = load_list(server, lists_of_tools[i].format, &list, err);
-        if (smaller && list) {
-            note_others(list, smaller, lists_of_tools[i].note);
-            keep_notes(list, smaller);
-        }
-        json_decref(smaller);
-        smaller = list;
-    }
-    server->tools = smaller;
-    return rc;
-}
+#include "mcp/reload.h"
 
 int tc_mcp_open(struct tc_mcp *server, const struct tc_mcp_tools *what, struct toolcage_error **err)
 {
-    *server = (struct tc_mcp){.what = what};
+    *server = (struct tc_mcp){.what = what, .policy = toolcage_policy_ref(what->policy)};
     tc_mcp_memory_watch();
     int rc = toolcage_engine_new(&server->engine, err);
-    return rc == 0 ? load_tools(server, err) : rc;
+    if (rc == 0)
+        rc = tc_mcp_load_tools(server, server->policy, &server->tools, err);
+    return rc == 0 ? tc_mcp_reload_begin(server, err) : rc;
 }
 
 static void end_wait(struct tc_mcp_call *c)
@@ -133,6 +56,9 @@ void tc_mcp_close(struct tc_mcp *server)
     tc_mcp_again_done(server);
     free(server->calls);
     json_decref(server->tools);
+    tc_mcp_reload_done(server);
+    free(server->news);
+    (void)toolcage_policy_unref(server->policy);
     (void)toolcage_engine_unref(server->engine);
     *server = (struct tc_mcp){0};
     errno = saved;
@@ -151,26 +77,6 @@ bool tc_mcp_is_broken(const struct tc_mcp *server)
 
 enum { CALLS_MAX = 64 }; /* at the same time */
 
-static const char replaced[] =
-    "note: the request had unpaired surrogates (\\ud800 to \\udfff without their other half); each "
-    "was replaced by U+FFFD";
-
-/* Takes ownership of `content` and `meta`. */
-static void answer_content(struct tc_mcp_request *request, json_t *content, json_t *meta,
-                           bool error)
-{
-    if (content && request->replaced)
-        (void)json_array_append_new(content,
-                                    json_pack("{s:s, s:s}", "type", "text", "text", replaced));
-    tc_mcp_answer(request, json_pack("{s:o, s:b, s:{s:o*}}", "content", content, "isError", error,
-                                     "_meta", TC_MCP_RESULT, meta));
-}
-
-void tc_mcp_answer_text(struct tc_mcp_request *request, const char *text)
-{
-    answer_content(request, json_pack("[{s:s, s:s}]", "type", "text", "text", text), NULL, true);
-}
-
 static void answer_result(struct tc_mcp_request *request, const struct toolcage_result *result,
                           const char *note)
 {
@@ -179,7 +85,7 @@ static void answer_result(struct tc_mcp_request *request, const struct toolcage_
     json_t *content = tc_mcp_content(toolcage_result_message(result), whole);
     if (content && note)
         (void)json_array_append_new(content, json_pack("{s:s, s:s}", "type", "text", "text", note));
-    answer_content(request, content, whole, error);
+    tc_mcp_answer_content(request, content, whole, error);
 }
 
 /* Reports a failure of the library, not of the call. Takes ownership of `err` (NULL: out of
@@ -213,7 +119,7 @@ static struct toolcage_call *make_call(struct tc_mcp *server, const char *name,
     struct toolcage_call *call = NULL;
     if (tc_mcp_engine(server, err) < 0)
         return NULL;
-    if (toolcage_call_new(server->engine, what->policy, name, &call, err) < 0)
+    if (toolcage_call_new(server->engine, server->policy, name, &call, err) < 0)
         return NULL;
     if ((what->narrow && what->narrow(what->userdata, call, err) < 0) ||
         set_arguments(call, arguments, err) < 0)
@@ -258,6 +164,66 @@ void tc_mcp_start(struct tc_mcp *server, size_t index)
         tc_mcp_dispatch(server, index);
 }
 
+/* True: the request brought an answer about the changes of a call that has ended, and is done. */
+static bool resume(struct tc_mcp_request *request, const json_t *params)
+{
+    struct tc_mcp *server = request->session->server;
+    const json_t *result;
+    ssize_t index;
+    if (!tc_mcp_resume(request, params, &index, &result))
+        return false;
+    if (index < 0) {
+        tc_mcp_answer_text(request, "nothing ran: the question was answered already, was not "
+                                    "asked, or was about another call");
+        return true;
+    }
+    tc_mcp_review_answered(&server->calls[index], result);
+    tc_mcp_start(server, (size_t)index);
+    return true;
+}
+
+void tc_mcp_end_resumes(struct tc_mcp *server)
+{
+    for (size_t i = server->call_count; i-- > 0;)
+        if (server->calls[i].resumes)
+            tc_mcp_start(server, i);
+}
+
+static void end_excess(struct tc_mcp *server)
+{
+    ssize_t index = tc_mcp_resume_excess(server);
+    if (index >= 0)
+        tc_mcp_start(server, (size_t)index);
+}
+
+/* The question of a call that waits for an approval was about the old policy. */
+static void end_waiting(struct tc_mcp *server)
+{
+    for (size_t i = server->call_count; i-- > 0;) {
+        struct tc_mcp_call *c = &server->calls[i];
+        struct toolcage_error *err = NULL;
+        if (!c->digest || c->ended)
+            continue;
+        if (toolcage_call_deny(c->call, "the policy has changed since the question: call again",
+                               &err) < 0)
+            toolcage_error_free(err); /* start denies it */
+        if (!c->wait)
+            tc_mcp_unask(c);
+        tc_mcp_start(server, i);
+    }
+    for (size_t i = 0; i < TC_MCP_OPEN_MAX; i++) {
+        free(server->open[i].digest);
+        server->open[i].digest = NULL;
+    }
+    tc_mcp_again_done(server);
+}
+
+void tc_mcp_refresh(struct tc_mcp *server, bool due)
+{
+    if (tc_mcp_reload_look(server, due))
+        end_waiting(server);
+}
+
 void tc_mcp_call(struct tc_mcp_request *request, const json_t *params)
 {
     struct tc_mcp *server = request->session->server;
@@ -265,7 +231,8 @@ void tc_mcp_call(struct tc_mcp_request *request, const json_t *params)
     const json_t *arguments = json_object_get(params, "arguments");
     arguments = json_is_null(arguments) ? NULL : arguments; /* some clients write it for none */
     struct toolcage_error *err = NULL;
-    if (!lists(server->tools, name)) {
+    tc_mcp_refresh(server, false);
+    if (!tc_mcp_lists(server->tools, name)) {
         tc_mcp_log_unknown(request, params);
         tc_mcp_refuse(request, TC_RPC_PARAMS,
                       "the policy has no tool of this name; tools/list names them", NULL);
@@ -275,7 +242,7 @@ void tc_mcp_call(struct tc_mcp_request *request, const json_t *params)
         tc_mcp_refuse(request, TC_RPC_PARAMS, "arguments must be an object", NULL);
         return;
     }
-    if (tc_mcp_resume(request, params))
+    if (resume(request, params))
         return;
     if (server->call_count == CALLS_MAX) {
         tc_mcp_answer_text(request,
@@ -349,7 +316,7 @@ static void end_call(struct tc_mcp *server, size_t index, struct toolcage_error 
     }
     if (result && !c->cancelled && !c->ended && tc_mcp_review(c, result)) {
         c->ended = true;
-        tc_mcp_resume_limit(server);
+        end_excess(server);
         return;
     }
     if (c->ended && !c->cancelled && !c->resumes)
@@ -399,6 +366,7 @@ void tc_mcp_lost(struct tc_mcp *server)
 void tc_session_leave(struct tc_mcp_session *session)
 {
     tc_mcp_cancel(session, NULL);
+    tc_session_unlisten(session, NULL);
     for (size_t i = 0; i < session->server->call_count; i++)
         if (session->server->calls[i].request.session == session)
             session->server->calls[i].request.session = NULL;
@@ -407,6 +375,9 @@ void tc_session_leave(struct tc_mcp_session *session)
 void tc_session_forget(struct tc_mcp_session *session, const void *asker, bool cancel)
 {
     struct tc_mcp *server = session->server;
+    for (size_t i = 0; asker && i < TC_MCP_SUBSCRIPTIONS; i++)
+        if (session->subscriptions[i].id && session->subscriptions[i].asker == asker)
+            tc_session_unlisten(session, session->subscriptions[i].id);
     for (size_t i = 0; i < server->call_count; i++) {
         struct tc_mcp_call *c = &server->calls[i];
         if (c->request.session != session || c->request.asker != asker)

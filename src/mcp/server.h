@@ -28,6 +28,7 @@ enum {
 };
 
 #define TC_MCP_STATELESS "2026-07-28"
+extern const char tc_mcp_stateless[]; /* the version of a stateless request; compared by address */
 #define TC_MCP_META "io.modelcontextprotocol/"
 /* In _meta: the result for programs, as `toolcage call --json` prints it without the texts that are
  * in the content. */
@@ -51,6 +52,17 @@ enum tc_mcp_told {
 };
 enum { TC_MCP_UNREAD_MAX = 64 << 10 }; /* unread bytes above which notifications are dropped */
 
+enum { TC_MCP_SUBSCRIPTIONS = 8 }; /* of one connection of a stateless client */
+
+/* An open subscriptions/listen request. */
+struct tc_mcp_subscription {
+    json_t *id; /* owned; NULL: none */
+    void *asker;
+    bool tools;              /* wants to hear that the list of tools has changed */
+    unsigned long list_seen; /* the change that was reported last */
+    int64_t list_ms;         /* the earliest next message */
+};
+
 /* One client: the agreed version and the callback for responses. */
 struct tc_mcp_session {
     struct tc_mcp *server;
@@ -58,6 +70,9 @@ struct tc_mcp_session {
     bool requests;           /* the transport can send requests to the client */
     bool elicits;            /* and the client asks its user on request */
     enum tc_mcp_level level; /* the lowest of log messages; SILENT: none */
+    unsigned long list_seen, news_seen; /* the changes that were reported last */
+    int64_t list_ms;                    /* the earliest next message about the list */
+    struct tc_mcp_subscription subscriptions[TC_MCP_SUBSCRIPTIONS];
     /* Sends one complete response, without a newline. `asker` is the one that came with the
      * request; `code` is the error code, or 0. False: it cannot be stored, and the server must
      * stop. */
@@ -121,7 +136,13 @@ enum {
 struct tc_mcp {
     const struct tc_mcp_tools *what;
     struct toolcage_engine *engine; /* NULL: lost; the next call creates a new engine */
+    struct toolcage_policy *policy; /* in use; owned */
     json_t *tools;                  /* in the format of tools/list */
+    struct tc_mcp_reload *reload;   /* owned; NULL: the policy is not watched */
+    unsigned long list_count;       /* how often the list of tools has changed */
+    char *news;                     /* the last report about the policy; owned, NULL: none */
+    enum tc_mcp_level news_level;
+    unsigned long news_count;
     struct tc_mcp_call *calls;
     size_t call_count;
     unsigned long long asked; /* requests to clients so far */
@@ -150,7 +171,17 @@ void tc_mcp_close(struct tc_mcp *server);
 /* Memory ran out, so no further message may be sent. */
 bool tc_mcp_is_broken(const struct tc_mcp *server);
 
-/* protocol.c: handles one client message. True: the message gets a response, either now or when its
+/* tools.c: the list of a policy's tools in *ret, owned. 0, or negative with *err. */
+int tc_mcp_load_tools(struct tc_mcp *server, const struct toolcage_policy *policy, json_t **ret,
+                      struct toolcage_error **err);
+
+/* Is the tool in the list? */
+bool tc_mcp_lists(const json_t *tools, const json_t *name);
+
+/* protocol.c */
+/* Is this a version that initialize can agree on? */
+bool tc_mcp_is_agreed(const char *version);
+/* Handles one client message. True: the message gets a response, either now or when its
  * call ends. False: the message gets none. */
 bool tc_session_take(struct tc_mcp_session *session, void *asker, const char *text, size_t length);
 bool tc_session_take_json(struct tc_mcp_session *session, void *asker, const json_t *message);
@@ -167,16 +198,40 @@ void tc_session_leave(struct tc_mcp_session *session);
 void tc_session_forget(struct tc_mcp_session *session, const void *asker, bool cancel);
 bool tc_session_is_busy(const struct tc_mcp_session *session);
 
-/* Is this a version that initialize can agree on? */
-bool tc_mcp_is_agreed(const char *version);
-/* Send a response and release the request. Both take ownership of `result` or `data` (NULL: none,
- * or out of memory). */
+/* reply.c: send a response and release the request. Both take ownership of `result` or `data`
+ * (NULL: none, or out of memory). */
 void tc_mcp_answer(struct tc_mcp_request *request, json_t *result);
 void tc_mcp_refuse(struct tc_mcp_request *request, int code, const char *message, json_t *data);
+/* Name and version of the server, for clients. */
+json_t *tc_mcp_server_info(const struct tc_mcp_session *session);
+/* The result of a call; takes ownership of `content` and `meta`. */
+void tc_mcp_answer_content(struct tc_mcp_request *request, json_t *content, json_t *meta,
+                           bool error);
 /* A result with isError, for the model. */
 void tc_mcp_answer_text(struct tc_mcp_request *request, const char *text);
 /* Releases a request without a response. */
 void tc_mcp_drop(struct tc_mcp_request *request);
+
+/* server.c: takes a changed policy. `due`: only if it is time to look for one. */
+void tc_mcp_refresh(struct tc_mcp *server, bool due);
+/* Ends the calls whose request was answered with a question: no answer can come. */
+void tc_mcp_end_resumes(struct tc_mcp *server);
+/* reload.c: how soon tc_mcp_refresh() must be called, in ms; -1: never. */
+int tc_mcp_reload_ms(const struct tc_mcp *server);
+
+/* news.c: messages for no call */
+/* A new session knows what there is. */
+void tc_session_begin_news(struct tc_mcp_session *session);
+/* Sends what is new; call it often. */
+void tc_session_tell_news(struct tc_mcp_session *session);
+/* subscriptions/listen */
+void tc_mcp_listen(struct tc_mcp_request *request, const json_t *params);
+/* Is there a subscription with this id? */
+bool tc_session_listens(const struct tc_mcp_session *session, const json_t *id);
+/* Drops the subscription with this id; NULL: all. */
+void tc_session_unlisten(struct tc_mcp_session *session, const json_t *id);
+/* Ends all subscriptions with a response. */
+void tc_session_end_subscriptions(struct tc_mcp_session *session);
 
 /* content.c: a result's content for the model: the text once, then images, sounds and other files.
  * `whole` is the result as JSON and loses these texts. NULL: out of memory. */
@@ -236,13 +291,12 @@ void tc_mcp_review_unanswered(struct tc_mcp_call *c);
 /* resume.c: staged changes of a stateless client's call */
 /* Answers the call's request with the question; takes ownership of `params`. */
 void tc_mcp_resume_ask(struct tc_mcp_call *c, json_t *params);
-/* Ends the oldest of too many calls that wait in this way. */
-void tc_mcp_resume_limit(struct tc_mcp *server);
-/* Ends all of them: no answer can come. */
-void tc_mcp_resume_end(struct tc_mcp *server);
-/* True: the request brought an answer. It is now that of the call which waited for it, or was
- * refused. */
-bool tc_mcp_resume(struct tc_mcp_request *request, const json_t *params);
+/* The oldest of too many calls that wait in this way, which should end; -1: none. */
+ssize_t tc_mcp_resume_excess(const struct tc_mcp *server);
+/* Did the request bring an answer? Then *ret_index is the call that waited for it, which gets the
+ * request as its own, and *ret_result the answer; -1: no call waits for this answer. */
+bool tc_mcp_resume(struct tc_mcp_request *request, const json_t *params, ssize_t *ret_index,
+                   const json_t **ret_result);
 
 /* again.c: answers for the rest of the server */
 void tc_mcp_again_keep(struct tc_mcp *server, const char *digest);

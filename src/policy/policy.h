@@ -174,6 +174,9 @@ struct toolcage_policy *tc_policy_ref(struct toolcage_policy *policy);
 struct toolcage_policy *
 tc_policy_unref(struct toolcage_policy *policy);                    /* returns NULL; NULL is fine */
 const char *tc_policy_digest(const struct toolcage_policy *policy); /* borrows */
+/* Like toolcage_policy_files_json. */
+int tc_policy_files_json(const struct toolcage_policy *policy, char **ret,
+                         struct toolcage_error **err);
 /* Like toolcage_policy_tools_json: "openai", "anthropic", "mcp", "toolcage" or "servers"; *ret is
  * owned. */
 int tc_policy_tools_json(const struct toolcage_policy *policy, const char *format, char **ret,

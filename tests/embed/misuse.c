@@ -55,6 +55,7 @@ static void no_arguments(void)
     EXPECT(TOOLCAGE_EUSAGE, toolcage_policy_load_buffer(NULL, 1, NULL, NULL, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_policy_new_default(NULL, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_policy_tools_json(NULL, NULL, NULL, &err));
+    EXPECT(TOOLCAGE_EUSAGE, toolcage_policy_files_json(NULL, NULL, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_policy_lint_json(NULL, NULL, 1, NULL, 0, NULL, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_policy_test_json(NULL, 1, NULL, NULL, NULL, NULL, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_policy_schema_json(NULL, &err));

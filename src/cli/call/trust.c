@@ -10,6 +10,7 @@
 
 #include "cli/call/replace.h"
 #include "text/shell.h"
+#include "trust/trusted.h"
 
 #define PREFIX "sha256:"
 
@@ -37,19 +38,6 @@ static int load_record(const char *path, char **ret, struct tc_failure *failure)
     return *ret ? 0 : broken(failure, path, what);
 }
 
-/* The start of the line for `path` in the record, or NULL. */
-static const char *find_entry(const char *text, const char *path)
-{
-    size_t length = strlen(path);
-    for (const char *line = text; *line;) {
-        const char *end = strchrnul(line, '\n'), *space = memchr(line, ' ', (size_t)(end - line));
-        if (space && (size_t)(end - space - 1) == length && !memcmp(space + 1, path, length))
-            return line;
-        line = *end ? end + 1 : end;
-    }
-    return NULL;
-}
-
 int tc_trust_check(const char *path, const char *digest, enum tc_trust *ret,
                    struct tc_failure *failure)
 {
@@ -60,11 +48,9 @@ int tc_trust_check(const char *path, const char *digest, enum tc_trust *ret,
         return 0; /* no record: nothing is trusted */
     if (load_record(record, &text, failure))
         return -1;
-    const char *line = find_entry(text, path);
-    size_t length = strlen(digest);
+    const char *line = tc_trusted_line(text, path);
     if (line)
-        *ret =
-            !strncmp(line, digest, length) && line[length] == ' ' ? TC_TRUST_YES : TC_TRUST_CHANGED;
+        *ret = tc_trusted_digest(line, digest) ? TC_TRUST_YES : TC_TRUST_CHANGED;
     return 0;
 }
 
@@ -109,7 +95,7 @@ char *tc_trust_last(const char *path, char **ret_text)
     _autofree_ char *record = tc_user_path("XDG_STATE_HOME", ".local/state", "trust");
     const char *what;
     _autofree_ char *text = record ? tc_record_read(record, &what) : NULL;
-    char *digest = text ? digest_of(find_entry(text, path)) : NULL;
+    char *digest = text ? digest_of(tc_trusted_line(text, path)) : NULL;
     _autofree_ char *place = digest ? place_of_text(digest) : NULL;
     *ret_text = place && !access(place, F_OK) ? tc_record_read(place, &what) : NULL;
     return digest;
@@ -149,7 +135,7 @@ char *tc_trust_command(const char *path, const char *digest)
 
 static char *edited(const char *text, const char *path, const char *digest)
 {
-    const char *line = find_entry(text, path);
+    const char *line = tc_trusted_line(text, path);
     const char *rest = line ? strchrnul(line, '\n') : text + strlen(text);
     return tc_cli_format("%.*s%s%s%s%s%s", line ? (int)(line - text) : (int)strlen(text), text,
                          digest ? digest : "", digest ? " " : "", digest ? path : "",
@@ -177,7 +163,7 @@ int tc_trust_set(const char *path, const char *digest, const char *text, struct 
     _autofree_ char *next = edited(before, path, digest);
     if (!next || tc_record_write(record, next, strlen(next)))
         return broken(failure, record, next ? strerror(errno) : "out of memory");
-    forget_text(find_entry(before, path), next);
+    forget_text(tc_trusted_line(before, path), next);
     if (digest && text)
         keep_text(digest, text);
     return 0;

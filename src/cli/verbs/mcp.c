@@ -105,6 +105,18 @@ static char *keep(void *userdata, const char *tool, const char *arguments)
                          id, id);
 }
 
+static void reloaded(void *userdata, const struct toolcage_policy *policy)
+{
+    struct place *place = userdata;
+    place->digest = toolcage_policy_digest(policy);
+}
+
+static void say(void *userdata, const char *line)
+{
+    (void)userdata;
+    tc_cli_say("%s", line);
+}
+
 /* Few files, so that other calls do not wait for the comparison. */
 static char *review_changes(void *userdata, struct toolcage_engine *engine, const char *json)
 {
@@ -136,6 +148,9 @@ static int serve_mcp(const struct tc_args *args, const struct tc_found *found,
                           .workspace_path = path};
     bool queues = tc_args_has(args, "queue");
     const struct tc_mcp_tools what = {.policy = found->policy,
+                                      .path = found->path,
+                                      .reloaded = reloaded,
+                                      .say = say,
                                       .name = tc_args_value(args, "name"),
                                       .narrow = set_workspace,
                                       .userdata = &place,

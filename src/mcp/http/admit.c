@@ -65,8 +65,9 @@ static const struct {
     const char *path, *method, *allow;
     enum tc_route route;
 } routes[] = {
-    {"/mcp", "POST", "POST, DELETE", TC_ROUTE_MCP},
-    {"/mcp", "DELETE", "POST, DELETE", TC_ROUTE_MCP},
+    {"/mcp", "POST", "GET, POST, DELETE", TC_ROUTE_MCP},
+    {"/mcp", "GET", "GET, POST, DELETE", TC_ROUTE_MCP},
+    {"/mcp", "DELETE", "GET, POST, DELETE", TC_ROUTE_MCP},
     {"/sse", "GET", "GET", TC_ROUTE_SSE},
     {"/messages", "POST", "POST", TC_ROUTE_MESSAGES},
 };
@@ -138,6 +139,10 @@ bool tc_admit(const struct tc_web *web, const struct tc_heads *heads, const char
     if (!heads->accepts_json && !heads->accepts_stream) {
         *ret = (struct tc_refusal){406, "answers are application/json or text/event-stream", NULL,
                                    NULL};
+        return false;
+    }
+    if (strcmp(method, "GET") == 0 && *ret_route == TC_ROUTE_MCP && !heads->accepts_stream) {
+        *ret = (struct tc_refusal){406, "the stream of a session is text/event-stream", NULL, NULL};
         return false;
     }
     return strcmp(method, "POST") != 0 || judge_body(heads, ret);

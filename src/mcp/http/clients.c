@@ -15,8 +15,8 @@ static struct tc_client *most_idle(const struct tc_web *web)
 {
     struct tc_client *found = NULL;
     for (struct tc_client *client = web->clients; client; client = client->next)
-        if (client->id[0] && !client->stream && !tc_session_is_busy(&client->core) &&
-            (!found || client->used_ms < found->used_ms))
+        if (client->id[0] && !(client->old && client->stream) &&
+            !tc_session_is_busy(&client->core) && (!found || client->used_ms < found->used_ms))
             found = client;
     return found;
 }
@@ -91,11 +91,18 @@ void tc_client_free(struct tc_client *client)
     free(client);
 }
 
+void tc_clients_tell(struct tc_web *web)
+{
+    for (struct tc_client *client = web->clients; client; client = client->next)
+        tc_session_tell_news(&client->core);
+}
+
 void tc_clients_tick(struct tc_web *web, int64_t now_ms)
 {
     for (struct tc_client *client = web->clients, *next; client; client = next) {
         next = client->next;
-        bool in_use = !client->id[0] || client->stream || tc_session_is_busy(&client->core);
+        bool in_use =
+            !client->id[0] || (client->old && client->stream) || tc_session_is_busy(&client->core);
         if (in_use)
             client->used_ms = now_ms;
         else if (now_ms - client->used_ms >= web->config.idle_ms)

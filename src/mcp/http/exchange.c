@@ -107,7 +107,7 @@ enum tc_mcp_told tc_exchange_notify(struct tc_mcp_session *session, void *asker,
                                     size_t length)
 {
     struct tc_client *client = (struct tc_client *)session;
-    struct tc_exchange *exchange = client->old ? client->stream : asker;
+    struct tc_exchange *exchange = client->old || !asker ? client->stream : asker;
     (void)length;
     if (!exchange || exchange->gone || exchange->ended || exchange->status ||
         !(exchange->streaming || exchange->takes_stream) ||
@@ -171,6 +171,30 @@ static void open_stream(struct tc_exchange *exchange)
         exchange->web->server.failed = true;
 }
 
+/* The stream of a session, for messages that belong to no request. */
+static void open_session_stream(struct tc_exchange *exchange)
+{
+    struct tc_heads heads;
+    tc_heads_read(exchange->connection, &heads);
+    struct tc_client *client = tc_client_find(exchange->web, heads.session, false);
+    if (!heads.session) {
+        tc_exchange_refuse(exchange, MHD_HTTP_BAD_REQUEST, TC_RPC_REQUEST,
+                           "send the header Mcp-Session-Id; initialize starts a session");
+        return;
+    }
+    if (!client || client->stream) {
+        tc_exchange_refuse(
+            exchange, client ? MHD_HTTP_CONFLICT : MHD_HTTP_NOT_FOUND, TC_RPC_REQUEST,
+            client ? "the session has an open stream already" : "there is no such session");
+        return;
+    }
+    client->stream = exchange;
+    exchange->client = client;
+    exchange->streaming = true;
+    if (!tc_stream_put(exchange, NULL, "open"))
+        exchange->web->server.failed = true;
+}
+
 static void drop_body(struct tc_exchange *exchange)
 {
     exchange->web->held -= exchange->length;
@@ -188,6 +212,8 @@ static enum MHD_Result take_whole(struct tc_exchange *exchange)
         open_stream(exchange);
     else if (strcmp(exchange->method, "DELETE") == 0)
         end_session(exchange);
+    else if (strcmp(exchange->method, "GET") == 0)
+        open_session_stream(exchange);
     else
         tc_post_take(exchange);
     drop_body(exchange);
@@ -296,7 +322,8 @@ void tc_exchange_completed(void *web, struct MHD_Connection *connection, void **
         tc_session_forget(&client->core, exchange, false);
     if (client && client->stream == exchange) {
         client->stream = NULL;
-        tc_client_free(client);
+        if (client->old)
+            tc_client_free(client);
     }
     tc_client_free(exchange->once);
     exchange->wire->admitted = false;

@@ -83,6 +83,12 @@ static int set_workspace(void *userdata, struct toolcage_call *call, struct tool
     return toolcage_call_set(call, "workspace", userdata, err);
 }
 
+static void say(void *userdata, const char *line)
+{
+    (void)userdata;
+    (void)fprintf(stderr, "toolcage: %s\n", line);
+}
+
 /* 0, or an exit code after printing the reason. */
 static int load_program(struct program *p)
 {
@@ -94,6 +100,8 @@ static int load_program(struct program *p)
     if (strcmp(toolcage_policy_digest(p->policy), text_of(p, "digest")) != 0)
         return complain("the policy has changed while the server started", "start it again");
     p->what = (struct tc_mcp_tools){.policy = p->policy,
+                                    .path = text_of(p, "policy"),
+                                    .say = say,
                                     .name = text_of(p, "name"),
                                     .narrow = workspace ? set_workspace : NULL,
                                     .streams = json_is_true(json_object_get(p->config, "streams")),
@@ -183,8 +191,9 @@ static int wait_ms(const struct program *p)
 {
     unsigned long long library = 0;
     int most = p->web.wires || p->web.clients ? TICK_MS : -1;
-    int progress = tc_mcp_progress_ms(&p->web.server);
+    int progress = tc_mcp_progress_ms(&p->web.server), reload = tc_mcp_reload_ms(&p->web.server);
     most = progress >= 0 && progress < most ? progress : most;
+    most = p->web.clients && reload < most ? reload : most;
     if (MHD_get_timeout(p->web.daemon, &library) != MHD_YES)
         return most;
     return most < 0 || library < (unsigned)most ? (int)(library > INT16_MAX ? INT16_MAX : library)
@@ -214,6 +223,10 @@ static void step(struct program *p, size_t count)
     if (p->fds[ENGINE].revents)
         tc_mcp_lost(server);
     tc_mcp_progress(server);
+    if (p->web.clients) {
+        tc_mcp_refresh(server, true);
+        tc_clients_tell(&p->web);
+    }
     tc_wires_tick(&p->web, now);
     tc_clients_tick(&p->web, now);
     tc_exchanges_tick(&p->web, now);

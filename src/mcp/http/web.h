@@ -52,7 +52,8 @@ struct tc_client {
     struct tc_client *next, **at;
     struct tc_web *web;
     char id[65];                /* "" for a client of one stateless request */
-    struct tc_exchange *stream; /* SSE transport: the stream for all responses */
+    struct tc_exchange *stream; /* SSE transport: the stream for all responses; else the stream for
+                                   messages that belong to no request; NULL: none */
     bool old;                   /* uses the SSE transport of before 2025-03-26 */
     int64_t used_ms;
 };
@@ -131,6 +132,8 @@ struct tc_client *tc_client_new(struct tc_web *web, bool once);
 /* The session with this id, of the SSE transport (`old`) or the current one; NULL: none. */
 struct tc_client *tc_client_find(struct tc_web *web, const char *id, bool old);
 void tc_client_free(struct tc_client *client);
+/* Sends news to all clients. */
+void tc_clients_tell(struct tc_web *web);
 /* Ends sessions that were idle for too long. */
 void tc_clients_tick(struct tc_web *web, int64_t now_ms);
 

@@ -468,6 +468,22 @@ static const char *path_of(const struct toolcage_policy *policy, size_t index)
     return NULL;
 }
 
+int tc_policy_files_json(const struct toolcage_policy *policy, char **ret,
+                         struct toolcage_error **err)
+{
+    _autobuf_ struct tc_buf out = TC_BUF_INIT;
+    const char *path;
+    tc_buf_addc(&out, '[');
+    for (size_t i = 0; (path = path_of(policy, i)); i++) {
+        if (i)
+            tc_buf_addc(&out, ',');
+        tc_json_string(&out, path, strlen(path));
+    }
+    tc_buf_addc(&out, ']');
+    *ret = tc_buf_steal(&out);
+    return *ret ? 0 : tc_fail_memory(err);
+}
+
 const char *tc_grant_policy_path(const struct tc_grant *grant, size_t index)
 {
     const struct toolcage_policy *policy = grant->policy;

@@ -113,6 +113,37 @@ async def listen(place, mode):
         )
 
 
+async def reload(place, mode):
+    """The client hears that the list of tools has changed."""
+    text = '[tool.{}]\ncommand = ["true"]\n'
+    policy = place.write("reload.toml", text.format("one"))
+    argv = place.argv("mcp", "--policy", policy)
+    server = StdioServerParameters(command=argv[0], args=argv[1:], cwd=place.project, env=place.environ)
+    heard = anyio.Event()
+
+    async def message(received):
+        if "list_changed" in str(received):
+            heard.set()
+
+    def change():
+        place.write("reload.toml", text.format("one") + text.format("two"))
+        place.run("policy", "trust", policy)
+
+    async with Client(server, mode=mode, message_handler=message) as client:
+        cli.check(len((await client.list_tools()).tools) == 1, f"{mode}: one tool")
+        with anyio.fail_after(20 * scene.PATIENCE):
+            if mode == "legacy":
+                await anyio.to_thread.run_sync(change)
+                await heard.wait()
+            else:
+                async with client.listen(tools_list_changed=True) as events:
+                    await anyio.to_thread.run_sync(change)
+                    async for _ in events:
+                        break
+        tools = (await client.list_tools()).tools
+        cli.check({tool.name for tool in tools} == {"one", "two"}, f"{mode}: and lists them again", tools)
+
+
 async def review(place, mode):
     """The client's own form about the changes of a call that has run."""
     edited = os.path.dirname(place.write("edited/kept", ""))
@@ -160,6 +191,7 @@ with place:
         anyio.run(approve, place, mode)
         anyio.run(review, place, mode)
         anyio.run(listen, place, mode)
+        anyio.run(reload, place, mode)
     for mode in ("legacy", "auto"):
         anyio.run(drive, place, policy, mark, mode)
 cli.finish()

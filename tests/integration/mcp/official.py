@@ -52,6 +52,7 @@ PARTS = {
         "sep-2575-missing-capability-http-400",
         "sep-2575-http-server-no-independent-requests-on-stream",
         "sep-2575-server-no-log-without-loglevel",
+        "sep-2575-server-sends-tools-list-changed-on-subscription",
     },
     "caching": {
         "sep-2549-prompts-list-caching-hints",

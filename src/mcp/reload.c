@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "mcp/reload.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "mcp/log.h"
+#include "text/shell.h"
+#include "trust/trusted.h"
+
+enum {
+    LOOK_MS = 2000,   /* between two looks without a request */
+    REPORTS_MAX = 10, /* in a minute */
+    SHARE = 10,       /* at most this part of the time is spent on reading changed policies */
+};
+
+/* Identifies a file and its state; all zero: it cannot be inspected. */
+struct stamp {
+    dev_t dev;
+    ino_t ino;
+    off_t size;
+    struct timespec written, changed;
+};
+
+struct tc_mcp_reload {
+    char *real;    /* the file's canonical path at the start */
+    json_t *files; /* the paths that are watched: those of the policy, then the record of trust */
+    struct stamp *stamps;
+    int64_t look_ms, pause_ms;
+    char *said; /* the last report; NULL: none */
+    bool taken; /* a changed policy, at this look */
+    int64_t minute_ms;
+    unsigned reports; /* since minute_ms */
+};
+
+static int64_t now_ms(void)
+{
+    struct timespec now = {0};
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* ---- the watched files ---- */
+
+static struct stamp stamp_of(const char *path)
+{
+    struct stat st;
+    struct stamp stamp;
+    memset(&stamp, 0, sizeof(stamp)); /* padding is compared */
+    if (!path || stat(path, &st) < 0)
+        return stamp;
+    stamp.dev = st.st_dev;
+    stamp.ino = st.st_ino;
+    stamp.size = st.st_size;
+    stamp.written = st.st_mtim;
+    stamp.changed = st.st_ctim;
+    return stamp;
+}
+
+/* Has one changed since the last look? */
+static bool look(struct tc_mcp_reload *reload)
+{
+    bool changed = false;
+    size_t i;
+    json_t *path;
+    json_array_foreach(reload->files, i, path)
+    {
+        struct stamp now = stamp_of(json_string_value(path));
+        changed |= memcmp(&now, &reload->stamps[i], sizeof(now)) != 0;
+        reload->stamps[i] = now;
+    }
+    return changed;
+}
+
+/* From before the policy was read: a file that has changed since is read again. All zero: the file
+ * was not watched. */
+static struct stamp known_stamp(const struct tc_mcp_reload *reload, const json_t *file)
+{
+    size_t i;
+    json_t *path;
+    json_array_foreach(reload->files, i, path)
+    {
+        if (json_equal(path, file))
+            return reload->stamps[i];
+    }
+    return stamp_of(NULL);
+}
+
+/* Watches the files of this policy from now on. */
+static int watch(struct tc_mcp_reload *reload, const struct toolcage_policy *policy,
+                 struct toolcage_error **err)
+{
+    char *text = NULL, *record = tc_trusted_place();
+    int rc = toolcage_policy_files_json(policy, &text, err);
+    json_t *files = rc < 0 ? NULL : json_loads(text, JSON_ALLOW_NUL, NULL);
+    struct stamp *stamps = files ? calloc(json_array_size(files) + 1, sizeof(*stamps)) : NULL;
+    toolcage_free(text);
+    if (stamps && record)
+        (void)json_array_append_new(files, json_string(record));
+    for (size_t i = 0; stamps && i < json_array_size(files); i++)
+        stamps[i] = known_stamp(reload, json_array_get(files, i));
+    free(record);
+    if (!stamps) {
+        json_decref(files);
+        return rc < 0 ? rc : TOOLCAGE_EMEMORY;
+    }
+    json_decref(reload->files);
+    free(reload->stamps);
+    reload->files = files;
+    reload->stamps = stamps;
+    return 0;
+}
+
+int tc_mcp_reload_begin(struct tc_mcp *server, struct toolcage_error **err)
+{
+    if (!server->what->path)
+        return 0;
+    struct tc_mcp_reload *reload = server->reload = calloc(1, sizeof(*reload));
+    if (!reload || !(reload->real = realpath(server->what->path, NULL)))
+        return TOOLCAGE_EMEMORY;
+    /* the stamps are zero: the first look compares the file with the policy that was read */
+    return watch(reload, server->policy, err);
+}
+
+void tc_mcp_reload_done(struct tc_mcp *server)
+{
+    struct tc_mcp_reload *reload = server->reload;
+    server->reload = NULL;
+    if (!reload)
+        return;
+    free(reload->real);
+    json_decref(reload->files);
+    free(reload->stamps);
+    free(reload->said);
+    free(reload);
+}
+
+/* ---- reports ---- */
+
+/* Messages about a policy quote its text, which anybody may have written. Owned; NULL: out of
+ * memory. */
+static char *escape(const char *text)
+{
+    char *escaped = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&escaped, &size);
+    if (!out)
+        return NULL;
+    tc_mcp_put_text(out, text, false);
+    if (fclose(out) == 0)
+        return escaped;
+    free(escaped);
+    return NULL;
+}
+
+/* Counts a report of this minute. Owned; NULL: it is one too many, or out of memory. */
+static char *limit_report(struct tc_mcp_reload *reload, const char *text)
+{
+    int64_t now = now_ms();
+    if (!reload->reports || now - reload->minute_ms > 60000) {
+        reload->minute_ms = now;
+        reload->reports = 0;
+    }
+    if (reload->reports > REPORTS_MAX)
+        return NULL;
+    return ++reload->reports > REPORTS_MAX
+               ? strdup("the policy changes often: for a minute that is no longer reported")
+               : escape(text);
+}
+
+/* Takes ownership of `text` (NULL: out of memory). */
+static void say(struct tc_mcp *server, enum tc_mcp_level level, char *text)
+{
+    struct tc_mcp_reload *reload = server->reload;
+    bool known = text && reload->said && strcmp(reload->said, text) == 0;
+    char *line = text && !known ? limit_report(reload, text) : NULL;
+    server->failed |= !text;
+    free(reload->said);
+    reload->said = text;
+    if (!line)
+        return;
+    if (server->what->say)
+        server->what->say(server->what->userdata, line);
+    free(server->news);
+    server->news = line;
+    server->news_level = level;
+    server->news_count++;
+}
+
+static void refuse(struct tc_mcp *server, const char *why, const char *hint)
+{
+    char *text = NULL;
+    if (asprintf(&text,
+                 "the policy %s has changed and is not used: %s%s%s. The earlier policy stays",
+                 server->what->path, why, *hint ? "; " : "", hint) < 0)
+        text = NULL;
+    say(server, TC_MCP_ERROR, text);
+}
+
+/* ---- the changed policy ---- */
+
+/* Takes ownership of `policy`. Running calls hold the old one. */
+static void take(struct tc_mcp *server, struct toolcage_policy *policy, json_t *tools)
+{
+    char *text = NULL;
+    bool differs = !json_equal(server->tools, tools);
+    struct toolcage_policy *old = server->policy;
+    server->policy = policy;
+    json_decref(server->tools);
+    server->tools = tools;
+    (void)toolcage_policy_unref(old);
+    if (server->what->reloaded)
+        server->what->reloaded(server->what->userdata, policy);
+    server->reload->taken = true;
+    server->list_count += differs;
+    if (asprintf(&text, "the policy %s has changed and is used: %s", server->what->path,
+                 toolcage_policy_digest(policy)) < 0)
+        text = NULL;
+    say(server, TC_MCP_NOTICE, text);
+}
+
+static void refuse_untrusted(struct tc_mcp *server, const struct toolcage_policy *policy)
+{
+    char *hint = NULL, *word = tc_shell_quote(server->reload->real);
+    if (!word || asprintf(&hint, "read it, then: toolcage policy trust %s --digest %s", word,
+                          toolcage_policy_digest(policy)) < 0)
+        hint = NULL;
+    free(word);
+    refuse(server, "it is not trusted", hint ? hint : "");
+    free(hint);
+}
+
+/* Where the path leads must not have changed, because the operator has named that file. */
+static bool leads_elsewhere(const struct tc_mcp *server)
+{
+    char *real = realpath(server->what->path, NULL);
+    bool elsewhere = !real || strcmp(real, server->reload->real) != 0;
+    free(real);
+    return elsewhere;
+}
+
+/* `policy` is compiled from the text that was read once: the policy that is checked is also the one
+ * that is used. */
+static void judge(struct tc_mcp *server, struct toolcage_policy *policy)
+{
+    struct toolcage_error *err = NULL;
+    json_t *tools = NULL;
+    bool same = strcmp(toolcage_policy_digest(policy), toolcage_policy_digest(server->policy)) == 0;
+    if (same) {
+        free(server->reload->said); /* a later change is another one */
+        server->reload->said = NULL;
+    } else if (leads_elsewhere(server)) {
+        refuse(server, "its path leads to another file now", "start the server again");
+    } else if (!tc_trusted(server->reload->real, toolcage_policy_digest(policy))) {
+        refuse_untrusted(server, policy);
+    } else if (tc_mcp_load_tools(server, policy, &tools, &err) < 0) {
+        refuse(server, err ? toolcage_error_message(err) : "out of memory", "");
+        toolcage_error_free(err);
+    } else {
+        take(server, toolcage_policy_ref(policy), tools);
+        same = true;
+    }
+    if (same)
+        (void)watch(server->reload, policy, &err);
+    toolcage_error_free(err);
+}
+
+bool tc_mcp_reload_look(struct tc_mcp *server, bool due)
+{
+    struct tc_mcp_reload *reload = server->reload;
+    struct toolcage_policy *policy = NULL;
+    struct toolcage_error *err = NULL;
+    int64_t began = now_ms();
+    if (!reload || (due && began < reload->look_ms))
+        return false;
+    reload->taken = false;
+    reload->look_ms = now_ms() + LOOK_MS;
+    if (began < reload->pause_ms || !look(reload))
+        return false;
+    if (leads_elsewhere(server)) {
+        refuse(server,
+               access(server->what->path, F_OK) ? "the file is missing"
+                                                : "its path leads to another file now",
+               "");
+    } else if (toolcage_policy_load_file(server->what->path, &policy, &err) < 0) {
+        refuse(server, err ? toolcage_error_message(err) : "out of memory",
+               err ? toolcage_error_hint(err) : "");
+    } else {
+        judge(server, policy);
+    }
+    reload->pause_ms = now_ms() + SHARE * (now_ms() - began);
+    toolcage_error_free(err);
+    (void)toolcage_policy_unref(policy);
+    return reload->taken;
+}
+
+int tc_mcp_reload_ms(const struct tc_mcp *server)
+{
+    int64_t left = server->reload ? server->reload->look_ms - now_ms() : 0;
+    return !server->reload ? -1 : left > 0 ? (int)left : 0;
+}
