@@ -59,7 +59,6 @@ def admission():
         cli.check("www-authenticate" in web.send(PING, {"Authorization": None}).heads, "401 says how")
         for path, method, wanted in (
             ("/", "GET", 404),
-            ("/mcp", "GET", 400),
             ("/mcp", "PUT", 405),
             ("/mcp", "OPTIONS", 405),
             ("/sse", "POST", 405),
