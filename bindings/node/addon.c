@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * The library for Node.js, by Node-API: what index.js needs and no more. Nothing here waits, and no
- * thread is started: the loop polls the descriptor of each call. Errors are thrown as the library's
- * JSON; index.js makes exceptions of them. */
+ * The library for Node.js, by Node-API: what index.js needs and no more. The loop polls the
+ * descriptor of each call, and no thread waits for it; only changes() runs in Node's thread pool.
+ * Errors are thrown as the library's JSON; index.js makes exceptions of them. */
 #include <node_api.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -137,6 +137,115 @@ static napi_value close_engine(napi_env env, napi_callback_info info)
     if (box)
         box->engine = toolcage_engine_unref(box->engine);
     return NULL;
+}
+
+/* ---- staged changes: the helper may work on them for long, so a thread of the pool waits ---- */
+
+struct errand {
+    napi_async_work work;
+    napi_deferred promise;
+    struct toolcage_engine *engine;
+    char *call, *digest; /* NULL: all calls; whatever is staged */
+    char **paths;
+    uint32_t path_count;
+    int32_t settle; /* negative: only shows */
+    char *json;
+    struct toolcage_error *err;
+    int r;
+};
+
+static void free_errand(struct errand *e)
+{
+    for (uint32_t i = 0; e->paths && i < e->path_count; i++)
+        free(e->paths[i]);
+    free(e->paths);
+    free(e->call);
+    free(e->digest);
+    toolcage_free(e->json);
+    toolcage_error_free(e->err);
+    toolcage_engine_unref(e->engine);
+    free(e);
+}
+
+static void run_errand(napi_env env, void *data)
+{
+    struct errand *e = data;
+    const char *const *paths = (const char *const *)e->paths;
+    if (e->settle < 0)
+        e->r = toolcage_engine_changes_json(e->engine, e->call, e->path_count, paths, &e->json,
+                                            &e->err);
+    else if (e->digest)
+        e->r = toolcage_engine_settle_seen_json(e->engine, e->call, e->settle, e->digest,
+                                                e->path_count, paths, &e->json, &e->err);
+    else
+        e->r = toolcage_engine_settle_json(e->engine, e->call, e->settle, e->path_count, paths,
+                                           &e->json, &e->err);
+}
+
+/* The promise gets JSON in both cases. */
+static void end_errand(napi_env env, napi_status status, void *data)
+{
+    struct errand *e = data;
+    if (status == napi_ok && e->r >= 0)
+        (void)napi_resolve_deferred(env, e->promise, text_of(env, e->json));
+    else
+        (void)napi_reject_deferred(env, e->promise, text_of(env, toolcage_error_json(e->err)));
+    (void)napi_delete_async_work(env, e->work);
+    free_errand(e);
+}
+
+/* False: an exception is pending. */
+static bool read_paths(napi_env env, napi_value list, struct errand *e)
+{
+    uint32_t count = 0;
+    if (napi_get_array_length(env, list, &count) != napi_ok || count > WORDS_MAX)
+        return misuse(env, "paths is an array of at most 4096 paths"), false;
+    e->paths = calloc((size_t)count + 1, sizeof(*e->paths));
+    for (napi_value word; e->paths && e->path_count < count; e->path_count++)
+        if (napi_get_element(env, list, e->path_count, &word) != napi_ok ||
+            !(e->paths[e->path_count] = get_text(env, word)))
+            return false;
+    return e->paths || (misuse(env, "out of memory"), false);
+}
+
+/* False: an exception is pending. */
+static bool read_errand(napi_env env, napi_value *words, struct errand *e)
+{
+    struct box *box = get_external(env, words[0]);
+    if (!box)
+        return false;
+    e->engine = toolcage_engine_ref(box->engine);
+    if (!e->engine)
+        return misuse(env, "the engine is closed"), false;
+    if ((!is_absent(env, words[1]) && !(e->call = get_text(env, words[1]))) ||
+        (!is_absent(env, words[3]) && !(e->digest = get_text(env, words[3]))))
+        return false;
+    return napi_get_value_int32(env, words[2], &e->settle) == napi_ok
+               ? read_paths(env, words[4], e)
+               : (misuse(env, "a number of an action was expected"), false);
+}
+
+/* changes(engine, call, action as a number, digest, paths): a promise */
+static napi_value changes(napi_env env, napi_callback_info info)
+{
+    napi_value words[5] = {0}, promise = NULL;
+    if (get_arguments(env, info, words, 5) < 5)
+        return misuse(env, "changes() takes five values");
+    struct errand *e = calloc(1, sizeof(*e));
+    if (!e)
+        return misuse(env, "out of memory");
+    if (!read_errand(env, words, e)) {
+        free_errand(e);
+        return NULL;
+    }
+    if (napi_create_promise(env, &e->promise, &promise) != napi_ok ||
+        napi_create_async_work(env, NULL, text_of(env, "toolcage"), run_errand, end_errand, e,
+                               &e->work) != napi_ok ||
+        napi_queue_async_work(env, e->work) != napi_ok) {
+        free_errand(e);
+        return misuse(env, "the thread pool takes no work");
+    }
+    return promise;
 }
 
 static napi_value load_file(napi_env env, napi_callback_info info)
@@ -444,13 +553,27 @@ static struct toolcage_call *new_call(napi_env env, napi_value *words)
     return lose(env, r, &err) < 0 ? NULL : call;
 }
 
-/* [digest], or [null, reason or null] */
+static int repeat_answer(napi_env env, struct toolcage_call *call, napi_value digest,
+                         napi_value number)
+{
+    struct toolcage_error *err = NULL;
+    int64_t count = 0;
+    (void)napi_get_value_int64(env, number, &count);
+    char *text = get_text(env, digest);
+    int r = text ? lose(env, toolcage_call_approve_again(call, text, count, &err), &err) : -1;
+    free(text);
+    return r;
+}
+
+/* [digest], [digest, which equal call it is], or [null, reason or null] */
 static int give_answer(napi_env env, struct toolcage_call *call, napi_value list)
 {
     struct toolcage_error *err = NULL;
     napi_value words[2] = {0};
     (void)napi_get_element(env, list, 0, &words[0]);
     (void)napi_get_element(env, list, 1, &words[1]);
+    if (!is_absent(env, words[0]) && !is_absent(env, words[1]))
+        return repeat_answer(env, call, words[0], words[1]);
     if (!is_absent(env, words[0]))
         return give_text(env, call, words[0], toolcage_call_approve);
     return is_absent(env, words[1]) ? lose(env, toolcage_call_deny(call, NULL, &err), &err)
@@ -556,6 +679,7 @@ NAPI_MODULE_INIT()
                      {"loadText", load_text},
                      {"defaultPolicy", default_policy},
                      {"tools", tools},
+                     {"changes", changes},
                      {"request", request},
                      {"start", start},
                      {"cancel", cancel}};

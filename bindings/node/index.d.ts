@@ -27,6 +27,12 @@ export type Status = "ok" | "failed" | "timeout" | "limit" | "denied" | "cancell
 /** `stdin: PIPE` */
 export const PIPE: unique symbol;
 
+/**
+ * `{ again: n }`: an earlier yes covers this equal call, because the person has said so; it is the n-th such call, counted from 1. The
+ * audit log has the number. Only a request with the same "digest" is equal.
+ */
+export type Answer = boolean | string | { readonly again: number } | null | undefined;
+
 /** What is asked for: a tool of the policy with its arguments, or a bare command. All else can only narrow what the policy grants. */
 export interface Call {
   policy: Policy;
@@ -49,9 +55,9 @@ export interface Call {
   env?: Readonly<Record<string, string>>;
   /**
    * Asks a person, if the tool's tier needs an approval; for `run()` only. "subject" of the request says what will run. `true` is a yes
-   * to exactly that call, a text is a no with the reason that the model reads, and all else is a no.
+   * to exactly that call, `{ again }` repeats an earlier yes, a text is a no with the reason that the model reads, and all else is a no.
    */
-  approve?: (request: Record<string, any>) => boolean | string | null | undefined | Promise<boolean | string | null | undefined>;
+  approve?: (request: Record<string, any>) => Answer | Promise<Answer>;
   /** Any other key, as the flags of the command line spell it. */
   options?: ReadonlyArray<readonly [string, string]>;
 }
@@ -94,6 +100,14 @@ export class Engine {
   /** Rejects with the signal's reason when it aborts, once the cage is gone. A refusal is a result. */
   run(call: Call, options?: { signal?: AbortSignal }): Promise<Result>;
   start(call: Call, options?: { signal?: AbortSignal }): Running;
+  /** Staged changes of earlier calls: which calls have any, or those of one, with their "digest" unless `paths` (of the cage) selects some. */
+  changes(call?: string, options?: { paths?: readonly string[] }): Promise<Record<string, any>>;
+  /**
+   * Applies or discards staged changes of a call: "overwrite" also over newer files of the host, "steering" also files that host programs
+   * load or run automatically. `seen` is the "digest" of the list that a person has seen: the promise is rejected ("denied"), and nothing
+   * happens, if the staged changes are others by now.
+   */
+  settle(call: string, action: "commit" | "overwrite" | "discard" | "steering", options?: { paths?: readonly string[]; seen?: string }): Promise<Record<string, any>>;
   /** Ends every call that still runs. */
   close(): void;
 }

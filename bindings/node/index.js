@@ -126,13 +126,19 @@ function describe(engine, call) {
   return { source, words: [engine, Policy.held(call.policy), call.tool, text, call.command?.map(String), input, call.session, settings(call)] };
 }
 
-// Only true is a yes: to the request that was shown, not to the call as it may be by then.
+function countOf(again) {
+  if (Number.isSafeInteger(again) && again > 0) return again;
+  throw misuse(`again counts calls from 1, not ${String(again)}`, "{ again: 1 }, { again: 2 }, …");
+}
+
+// Only true is a yes, and { again } an earlier one: to the request that was shown, not to the call as it may be by then.
 async function askPerson(engine, call) {
   const text = ask(() => native.request(...describe(engine, call).words));
   const request = text === undefined ? { needed: false } : JSON.parse(text);
   if (!request.needed) return null;
   const answer = await call.approve(request);
   if (answer === true) return [request.digest];
+  if (answer !== null && typeof answer === "object" && "again" in answer) return [request.digest, countOf(answer.again)];
   return [null, typeof answer === "string" ? answer : null];
 }
 
@@ -206,6 +212,8 @@ class Running {
   }
 }
 
+const SETTLE = ["commit", "overwrite", "discard", "steering"]; // by number, as engine.h has them
+
 class Engine {
   #held = ask(() => native.newEngine());
   #running = new Set();
@@ -235,6 +243,24 @@ class Engine {
     const result = await this.#start(call, answer, signal).result;
     if (result.status === "cancelled") signal?.throwIfAborted();
     return result;
+  }
+  async changes(call, { paths = [] } = {}) {
+    return this.#changes(call, -1, undefined, paths);
+  }
+  async settle(call, action, { paths = [], seen } = {}) {
+    if (typeof call !== "string") throw misuse("settle() needs the call whose changes are meant", "changes() lists the calls");
+    if (!SETTLE.includes(action)) throw misuse(`changes have no action ${JSON.stringify(action)}`, `the actions are ${SETTLE.join(", ")}`);
+    return this.#changes(call, SETTLE.indexOf(action), seen, paths);
+  }
+  async #changes(call, number, seen, paths) {
+    if (this.#closed) throw misuse("the engine is closed", "make one engine and keep it as long as there are calls");
+    if (!Array.isArray(paths)) throw misuse("paths is an array, not one path", '{ paths: ["/workspace/a"] }');
+    const answer = ask(() => native.changes(this.#held, call, number, seen, paths.map(String)));
+    try {
+      return JSON.parse(await answer);
+    } catch (error) {
+      throw typeof error === "string" ? new ToolcageError(JSON.parse(error)) : error;
+    }
   }
   close() {
     if (this.#closed) return;

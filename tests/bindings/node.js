@@ -16,7 +16,7 @@ const { check, raised, finish } = require("./tap.js");
 const PACKAGE = path.resolve(process.argv[2]);
 const { Engine, PIPE, Policy, ToolcageError, version } = require(PACKAGE);
 
-const checked = Policy.fromText(`
+const POLICY = `
 [tool.greet]
 command = ["echo", "hello", "{name}"]
 arguments.name = { type = "string", pattern = "^[a-z]+$" }
@@ -33,7 +33,15 @@ backend = "process"
 command = ["cat", "{file}"]
 arguments.file = { read = ["/var/tmp"] }
 memory = { max = "512MiB", by = "any" }
-`);
+
+[tool.edit]
+backend = "process"
+command = ["sh", "-c", "echo a > a; echo b > b; mkdir d; echo c > d/c"]
+filesystem = { writable = ["/workspace"] }
+workspace = { mode = "copy", commit = "ask" }
+memory = { max = "512MiB", by = "any" }
+`;
+const checked = Policy.fromText(POLICY);
 const policy = Policy.default();
 const sh = (line, more) => ({ policy, command: ["sh", "-c", line], ...more });
 
@@ -77,6 +85,70 @@ async function checkApproval(engine) {
   asked = [];
   await engine.run({ policy: checked, tool: "greet", arguments: { name: "you" }, approve: (request) => asked.push(request) });
   check(!asked.length, "a tool without a tier asks nobody");
+  fs.rmSync(place, { recursive: true });
+}
+
+async function checkAgain() {
+  const place = fs.mkdtempSync("/var/tmp/toolcage-node-");
+  const file = path.join(place, "plan");
+  const before = process.env.XDG_STATE_HOME;
+  process.env.XDG_STATE_HOME = path.join(place, "state");
+  fs.writeFileSync(file, "plan A\n");
+  const logged = Policy.fromText("[audit]\n" + POLICY);
+  const engine = new Engine();
+  const deploy = (approve) => engine.run({ policy: logged, tool: "deploy", arguments: { file }, approve });
+  const approved = new Map();
+  const approve = ({ digest }) => {
+    approved.set(digest, approved.has(digest) ? approved.get(digest) + 1 : 0);
+    return approved.get(digest) ? { again: approved.get(digest) } : true;
+  };
+  const results = [await deploy(approve), await deploy(approve), await deploy(approve)];
+  fs.writeFileSync(file, "plan B\n");
+  results.push(await deploy(approve));
+  check(results.every((result) => result.ok), "an answer can be repeated", results);
+  check([...approved.values()].sort().join() === "0,2", "a changed file is another request", [...approved]);
+  for (const again of [0, -1, 1.5, "1", undefined, 2 ** 53]) {
+    const error = await raised(() => deploy(() => ({ again })));
+    check(error instanceof ToolcageError && error.code === "usage", `again: ${String(again)} is refused`, error);
+  }
+  check((await deploy(() => ({}))).status === "denied", "an object without again is no yes");
+  engine.close();
+  if (before === undefined) delete process.env.XDG_STATE_HOME;
+  else process.env.XDG_STATE_HOME = before;
+  const log = path.join(place, "state/toolcage/audit");
+  const records = fs.readdirSync(log).flatMap((name) => fs.readFileSync(path.join(log, name), "utf8").trim().split("\n").map((line) => JSON.parse(line)));
+  const counts = records.filter(({ kind }) => kind === "run").map((record) => record.approval_again ?? 0);
+  check(counts.join() === "0,1,2,0", "the log counts the repeated ones", counts);
+  fs.rmSync(place, { recursive: true });
+}
+
+async function checkChanges(engine) {
+  const place = fs.mkdtempSync("/var/tmp/toolcage-node-");
+  const result = await engine.run({ policy: checked, tool: "edit", workspace: place });
+  check(result.ok && !fs.readdirSync(place).length, "changes wait for a person", result);
+  const shown = await engine.changes(result.id);
+  const paths = shown.changes.map((change) => change.path);
+  check(paths.includes("/workspace/a") && paths.includes("/workspace/d/c") && shown.digest.startsWith("sha256:"), "they are listed with a digest", shown);
+  check((await engine.changes()).held.some(({ call }) => call === result.id), "the call is in the list of calls");
+  const some = await engine.changes(result.id, { paths: ["/workspace/d"] });
+  check(some.changes.every((change) => change.path.startsWith("/workspace/d")) && some.digest === null, "a part is listed without one", some);
+  let error = await raised(() => engine.settle(result.id, "commit", { seen: "sha256:" + "0".repeat(64) }));
+  check(error.code === "denied" && error.hint && !fs.readdirSync(place).length, "another digest commits nothing", error);
+  await engine.settle(result.id, "commit", { seen: shown.digest, paths: ["/workspace/a"] });
+  check(fs.readdirSync(place).join() === "a", "the seen digest commits one file");
+  error = await raised(() => engine.settle(result.id, "commit", { seen: shown.digest }));
+  check(error.code === "denied", "the rest has another digest", error);
+  await engine.settle(result.id, "discard", { seen: (await engine.changes(result.id)).digest });
+  check((await raised(() => engine.changes(result.id))).code === "usage" && fs.readdirSync(place).join() === "a", "a discard leaves nothing");
+  for (const words of [[result.id, "eat"], [undefined, "commit"], ["x", "commit", { paths: "/a" }], ["x", "commit", { seen: "\0" }], ["x", "commit", { seen: 5 }]]) {
+    error = await raised(() => engine.settle(...words));
+    check(error instanceof ToolcageError && error.code === "usage", `settle(${JSON.stringify(words)}) is refused`, error);
+  }
+  const other = new Engine();
+  const late = other.changes();
+  other.close();
+  check(Array.isArray((await late).held), "an engine that is closed meanwhile still answers");
+  check((await raised(() => other.changes())).code === "usage", "a closed engine has no changes");
   fs.rmSync(place, { recursive: true });
 }
 
@@ -197,10 +269,12 @@ async function main() {
   await checkCage(engine, server.address().port);
   server.close();
   await checkApproval(engine);
+  await checkAgain();
+  await checkChanges(engine);
   await checkErrors(engine);
   await checkRunning(engine);
   await checkInput(engine);
-  check(checked.tools("openai").length === 2, "the tools as a model is told of them");
+  check(checked.tools("openai").length === 3, "the tools as a model is told of them");
   await checkWorker();
   const last = engine.start(sh("sleep 60"));
   engine.close();

@@ -5,6 +5,7 @@ in its cage has what the same words have without one, and no more."""
 
 import asyncio
 import gc
+import json
 import os
 import pathlib
 import pickle
@@ -16,7 +17,7 @@ import time
 
 import tap
 import toolcage
-from toolcage import Call, Policy, Status
+from toolcage import Again, Call, Policy, Status
 
 POLICY = """
 [tool.greet]
@@ -41,6 +42,13 @@ tier = "HumanApprove"
 backend = "process"
 command = ["cat", "{file}"]
 arguments.file = { read = ["/var/tmp"] }
+memory = { max = "256MiB", by = "any" }
+
+[tool.edit]
+backend = "process"
+command = ["sh", "-c", "echo a > a; echo b > b; mkdir d; echo c > d/c"]
+filesystem = { writable = ["/workspace"] }
+workspace = { mode = "copy", commit = "ask" }
 memory = { max = "256MiB", by = "any" }
 """
 default = Policy.default()
@@ -207,6 +215,96 @@ def check_approval(engine):
             raised(ZeroDivisionError, deploy, lambda: 1 // 0).__class__ is ZeroDivisionError,
             "an exception while asking is no yes",
         )
+
+
+def check_again():
+    """A yes that a person meant for equal calls, too: the log counts them."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as place:
+        state = os.environ.get("XDG_STATE_HOME")
+        os.environ["XDG_STATE_HOME"] = os.path.join(place, "state")
+        file = os.path.join(place, "plan")
+        pathlib.Path(file).write_text("plan A\n")
+        logged = Policy.from_text("[audit]\n" + POLICY)
+        approved = {}
+
+        def approve(request):
+            if request["digest"] not in approved:
+                approved[request["digest"]] = 0
+                return True
+            approved[request["digest"]] += 1
+            return Again(approved[request["digest"]])
+
+        with toolcage.Engine() as engine:
+
+            def deploy(answer):
+                return engine.run(Call(logged, "deploy", {"file": file}, approve=answer))
+
+            results = [deploy(approve) for _ in range(3)]
+            pathlib.Path(file).write_text("plan B\n")
+            results.append(deploy(approve))
+            tap.check(all(result.ok for result in results), "an answer can be repeated", results)
+            tap.check(sorted(approved.values()) == [0, 2], "a changed file is another request", approved)
+            for count in (0, -1, 2**63, True, "1"):
+                error = raised(toolcage.UsageError, deploy, lambda _, count=count: Again(count))
+                tap.check(getattr(error, "hint", ""), f"Again({count!r}) is refused", error)
+        if state is None:
+            del os.environ["XDG_STATE_HOME"]
+        else:
+            os.environ["XDG_STATE_HOME"] = state
+        log = "".join(path.read_text() for path in pathlib.Path(place).glob("state/toolcage/audit/*.jsonl"))
+        records = [json.loads(line) for line in log.splitlines()]
+        counts = [record.get("approval_again") for record in records if record["kind"] == "run"]
+        tap.check(counts == [None, 1, 2, None], "the log counts the repeated ones", counts)
+
+
+def check_changes(engine):
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as place:
+        there = pathlib.Path(place)
+        result = engine.run(Call(checked, "edit", workspace=place))
+        tap.check(result.ok and not list(there.iterdir()), "changes wait for a person", result.message)
+        shown = engine.changes(result.call)
+        paths = {change["path"] for change in shown["changes"]}
+        tap.check(
+            {"/workspace/a", "/workspace/b", "/workspace/d/c"} <= paths
+            and shown["digest"].startswith("sha256:"),
+            "they are listed with a digest",
+            shown,
+        )
+        some = engine.changes(result.call, paths=["/workspace/d"])
+        tap.check(
+            all(change["path"].startswith("/workspace/d") for change in some["changes"])
+            and some["digest"] is None,
+            "a part is listed without one",
+            some,
+        )
+        error = raised(
+            toolcage.DeniedError, lambda: engine.changes(result.call, "commit", seen="sha256:" + 64 * "0")
+        )
+        tap.check(
+            isinstance(error, toolcage.DeniedError) and not list(there.iterdir()),
+            "another digest commits nothing",
+            error,
+        )
+        engine.changes(result.call, "commit", paths=["/workspace/a"], seen=shown["digest"])
+        tap.check([path.name for path in there.iterdir()] == ["a"], "the seen digest commits one file")
+        error = raised(
+            toolcage.DeniedError, lambda: engine.changes(result.call, "commit", seen=shown["digest"])
+        )
+        tap.check(isinstance(error, toolcage.DeniedError), "the rest has another digest", error)
+        engine.changes(result.call, "discard", seen=engine.changes(result.call)["digest"])
+        error = raised(toolcage.UsageError, engine.changes, result.call)
+        tap.check(
+            isinstance(error, toolcage.UsageError) and [path.name for path in there.iterdir()] == ["a"],
+            "a discard leaves nothing",
+            error,
+        )
+        for words, more in (
+            (("x", "commit"), {"paths": "/workspace/a"}),
+            (("x", "commit"), {"seen": "sha256:\0"}),
+            (("x",), {"seen": shown["digest"]}),
+        ):
+            error = raised(toolcage.UsageError, lambda words=words, more=more: engine.changes(*words, **more))
+            tap.check(getattr(error, "hint", ""), f"changes{words} with {more} is refused", error)
 
 
 def check_errors(engine):
@@ -411,7 +509,7 @@ def check_ends():
 def check_questions(engine):
     tools = checked.tools("openai")
     tap.check(
-        tools[0]["function"]["name"] == "greet" and len(tools) == 3,
+        tools[0]["function"]["name"] == "greet" and len(tools) == 4,
         "the tools as a model is told of them",
         tools,
     )
@@ -471,6 +569,8 @@ def main():
         check_results(engine)
         check_cage(engine)
         check_approval(engine)
+        check_again()
+        check_changes(engine)
         check_errors(engine)
         check_running(engine)
         check_signal(engine)

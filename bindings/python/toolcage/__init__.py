@@ -8,7 +8,7 @@ with toolcage.Engine() as engine:
     print(result.status.value, result.message)
 """
 
-from ._call import PIPE, Call, Output, Running
+from ._call import PIPE, Again, Call, Output, Running
 from ._engine import Engine
 from ._error import CallError, DeniedError, Error, Location, NotFoundError, PolicyError, UsageError
 from ._native import lib as _lib
@@ -20,6 +20,7 @@ __version__ = _text(_lib.toolcage_version())
 
 __all__ = [
     "PIPE",
+    "Again",
     "Call",
     "CallError",
     "Change",

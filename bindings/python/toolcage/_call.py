@@ -31,6 +31,14 @@ Path = str | os.PathLike[str]
 
 
 @dataclass(frozen=True)
+class Again:
+    """The answer of `Call.approve` for an equal call that an earlier yes covers, because the person has said so: this is the
+    `count`-th such call, counted from 1. The audit log has the number. Only a request with the same "digest" is equal."""
+
+    count: int
+
+
+@dataclass(frozen=True)
 class Call:
     """One run of one tool: what a host may ask of a policy.
 
@@ -56,8 +64,9 @@ class Call:
     backend: str | None = None
     options: Sequence[tuple[str, str]] = ()  #: any other key, as the flags of the command line spell it
     #: Asks a person, if the tool's tier needs an approval. It gets the request ("subject" says what will run), in the thread that
-    #: starts the call; True is a yes to exactly this call, a text is a no with the reason that the model reads, all else is a no.
-    approve: Callable[[dict[str, Any]], bool | str | None] | None = None
+    #: starts the call; True is a yes to exactly this call, Again(n) repeats an earlier yes, a text is a no with the reason that
+    #: the model reads, all else is a no.
+    approve: Callable[[dict[str, Any]], bool | str | Again | None] | None = None
 
     def narrowings(self) -> Iterator[tuple[str, Path]]:
         """Key and value, in the library's words."""
@@ -246,7 +255,7 @@ class Running:
             self._ask_person(self.call.approve)
         ask(lib.toolcage_call_start, self._handle)
 
-    def _ask_person(self, approve: Callable[[dict[str, Any]], bool | str | None]) -> None:
+    def _ask_person(self, approve: Callable[[dict[str, Any]], bool | str | Again | None]) -> None:
         try:
             request = json.loads(ask_json(lib.toolcage_call_approval_json, self._handle))
         except Error:
@@ -254,8 +263,11 @@ class Running:
         if not request["needed"]:
             return
         answer = approve(request)
+        digest = encode(request["digest"], "the digest")
         if answer is True:
-            ask(lib.toolcage_call_approve, self._handle, encode(request["digest"], "the digest"))
+            ask(lib.toolcage_call_approve, self._handle, digest)
+        elif isinstance(answer, Again):
+            ask(lib.toolcage_call_approve_again, self._handle, digest, _counted(answer))
         else:
             reason = encode(answer, "the reason") if isinstance(answer, str) else None
             ask(lib.toolcage_call_deny, self._handle, reason)
@@ -316,6 +328,14 @@ class Running:
             lib.toolcage_call_unref(handle)
         if self.stdin:
             self.stdin.close()
+
+
+def _counted(answer: Again) -> int:
+    """ctypes would take the lowest bits of a larger number, and a count of 0 would not be in the log."""
+    count: Any = answer.count
+    if type(count) is int and 0 < count < 2**63:
+        return count
+    raise UsageError("usage", f"Again counts calls from 1, not {count!r}", hint="Again(1), Again(2), …")
 
 
 def _set(future: asyncio.Future[None]) -> None:

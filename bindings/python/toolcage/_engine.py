@@ -4,13 +4,16 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
+import os
 import threading
 import weakref
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
 
-from ._call import Call, Running
+from ._call import Call, Path, Running
 from ._error import UsageError
 from ._native import ask, ask_json, encode, lib, make
 from ._result import Result
@@ -68,11 +71,25 @@ class Engine:
         with self._lock:
             return _object(ask_json(lib.toolcage_engine_doctor_json, self._open()))
 
-    def changes(self, call: str | None = None, action: str | None = None) -> dict[str, Any]:
-        """Changes that were held for a person: of which calls, or of one; "show", "commit", "discard" them, or "overwrite" newer files
-        of the host, or commit also files that host programs load or run automatically ("steering")."""
+    def changes(
+        self,
+        call: str | None = None,
+        action: str | None = None,
+        *,
+        paths: Sequence[Path] = (),
+        seen: str | None = None,
+    ) -> dict[str, Any]:
+        """Changes that were staged for a person: of which calls, or of one; "show", "commit", "discard" them, or "overwrite" newer files
+        of the host, or commit also files that host programs load or run automatically ("steering").
+
+        `paths` selects changes at or below these paths of the cage. `seen` is the "digest" of the list that a person has seen:
+        the action raises a DeniedError, and does nothing, if the staged changes are others by now.
+        """
+        selected = _paths(paths)
         if action in (None, "show"):
-            return self._ask(lib.toolcage_engine_changes_json, _name(call), 0, None)
+            if seen is not None:
+                raise UsageError("usage", "a list needs no digest", hint="leave out `seen`")
+            return self._ask(lib.toolcage_engine_changes_json, _name(call), *selected)
         if call is None:
             raise UsageError(
                 "usage", f"{action} needs the call whose changes are meant", hint="changes() lists the calls"
@@ -83,7 +100,11 @@ class Engine:
                 f"changes have no action {action!r}",
                 hint="the actions are show, commit, overwrite, steering and discard",
             )
-        return self._ask(lib.toolcage_engine_settle_json, _name(call), SETTLE.index(action), 0, None)
+        number = SETTLE.index(action)
+        if seen is None:
+            return self._ask(lib.toolcage_engine_settle_json, _name(call), number, *selected)
+        digest = encode(seen, "the digest")
+        return self._ask(lib.toolcage_engine_settle_seen_json, _name(call), number, digest, *selected)
 
     def sessions(self, name: str | None = None, action: str | None = None) -> dict[str, Any]:
         """Sessions that calls have left: the list, or with "end" what is thrown away."""
@@ -139,6 +160,13 @@ class Engine:
 
 def _name(word: str | None) -> bytes | None:
     return None if word is None else encode(word, "a name")
+
+
+def _paths(paths: Sequence[Path]) -> tuple[int, Any]:
+    if isinstance(paths, (str, bytes, os.PathLike)):
+        raise UsageError("usage", "paths is a sequence, not one path", hint='paths=["/workspace/a"]')
+    words = [encode(path, "a path") for path in paths]
+    return len(words), (ctypes.c_char_p * len(words))(*words)
 
 
 def _object(said: bytes) -> dict[str, Any]:

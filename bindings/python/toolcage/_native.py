@@ -37,6 +37,7 @@ struct toolcage_engine *toolcage_engine_unref(struct toolcage_engine *engine);
 int toolcage_engine_doctor_json(struct toolcage_engine *engine, char **json, struct toolcage_error **err);
 int toolcage_engine_changes_json(struct toolcage_engine *engine, const char *call, size_t path_count, const char *const paths[], char **json, struct toolcage_error **err);
 int toolcage_engine_settle_json(struct toolcage_engine *engine, const char *call, int32_t settle, size_t path_count, const char *const paths[], char **json, struct toolcage_error **err);
+int toolcage_engine_settle_seen_json(struct toolcage_engine *engine, const char *call, int32_t settle, const char *digest, size_t path_count, const char *const paths[], char **json, struct toolcage_error **err);
 int toolcage_engine_sessions_json(struct toolcage_engine *engine, char **json, struct toolcage_error **err);
 int toolcage_engine_end_sessions_json(struct toolcage_engine *engine, const char *name, char **json, struct toolcage_error **err);
 
@@ -59,6 +60,7 @@ int toolcage_call_open_stdin(struct toolcage_call *call, int *fd, struct toolcag
 int toolcage_call_set_output_callback(struct toolcage_call *call, toolcage_output_fn fn, void *userdata, struct toolcage_error **err);
 int toolcage_call_approval_json(struct toolcage_call *call, char **json, struct toolcage_error **err);
 int toolcage_call_approve(struct toolcage_call *call, const char *digest, struct toolcage_error **err);
+int toolcage_call_approve_again(struct toolcage_call *call, const char *digest, int64_t count, struct toolcage_error **err);
 int toolcage_call_deny(struct toolcage_call *call, const char *reason, struct toolcage_error **err);
 int toolcage_call_start(struct toolcage_call *call, struct toolcage_error **err);
 int toolcage_call_fd(const struct toolcage_call *call);
@@ -84,6 +86,7 @@ OutputFn = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p
 SCALARS = {
     "int": ctypes.c_int,
     "int32_t": ctypes.c_int32,
+    "int64_t": ctypes.c_int64,
     "uint32_t": ctypes.c_uint32,
     "size_t": ctypes.c_size_t,
 }
