@@ -52,6 +52,7 @@ struct tc_agent {
     json_t *tools;    /* in the format of the server's API */
     json_t *messages; /* the whole conversation */
     json_t *asked;    /* ids of calls for which an approval was requested */
+    json_t *again;    /* calls that the operator approved for the rest of the run; NULL: none */
     int transcript;   /* fd, or -1 */
     int64_t deadline_ms, turns, tokens, calls, approvals;
     enum tc_agent_code code;
@@ -101,6 +102,11 @@ void tc_agent_say_begin(const char *fmt, ...) __attribute__((format(printf, 1, 2
 /* Writes "  name: value", then "  | " before each line of a multi-line text and "  : " before each
  * continuation line. Owned; NULL if memory is exhausted. */
 char *tc_agent_display_arguments(json_t *arguments, size_t width);
+
+/* again.c: calls that the operator approved for the rest of the run. False: the run ends. */
+bool tc_agent_again_keep(struct tc_agent *agent, const char *tool, const char *arguments);
+/* Is this call one of them? Counts it: how many there were; 0: no. */
+int64_t tc_agent_again_count(struct tc_agent *agent, const char *tool, const char *arguments);
 
 /* approve.c: requests the approval of one call. False: the run ends. */
 bool tc_agent_approved(struct tc_agent *agent, const char *id, const char *tool,

@@ -2,7 +2,7 @@
  * Copyright The toolcage authors
  *
  * The operator's approval of one call. An approval is valid for the displayed arguments only, and
- * for no other call. */
+ * for no other call, unless the operator has extended it to the same call later in the run. */
 #include <sha2.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +51,7 @@ static bool ask_approval(struct tc_agent *agent, size_t left, char **ret)
     if (left)
         tc_agent_say_begin("%zu more lines; v: view them, else it is refused [v/N] ", left);
     else
-        tc_agent_say_begin("run it? [y/N] ");
+        tc_agent_say_begin("run it? a: yes, and again with the same arguments [y/a/N] ");
     if (!tc_agent_say_read(agent, ret))
         return false;
     return *ret || tc_agent_fail(agent, TC_AGENT_INPUT, "answer every pending call",
@@ -63,8 +63,15 @@ static bool is_yes(const char *line)
     return strcasecmp(line, "y") == 0 || strcasecmp(line, "yes") == 0;
 }
 
+enum answer { ANSWER_NO, ANSWER_YES, ANSWER_AGAIN };
+
+static enum answer read_answer(const char *line)
+{
+    return is_yes(line) ? ANSWER_YES : strcasecmp(line, "a") == 0 ? ANSWER_AGAIN : ANSWER_NO;
+}
+
 /* A "yes" before all lines were displayed only displays the rest. */
-static bool ask_person(struct tc_agent *agent, const char *text, bool *ret)
+static bool ask_person(struct tc_agent *agent, const char *text, enum answer *ret)
 {
     struct winsize size = look_at_terminal();
     size_t first = size.ws_row >= ROWS_LEAST && size.ws_row < LINES + 4 ? size.ws_row - 4U : LINES;
@@ -74,25 +81,36 @@ static bool ask_person(struct tc_agent *agent, const char *text, bool *ret)
         char *line = NULL;
         if (!ask_approval(agent, count_lines(rest), &line))
             return false;
-        bool yes = is_yes(line), view = *rest && (yes || strcmp(line, "v") == 0);
+        enum answer answer = read_answer(line);
+        bool view = *rest && (answer != ANSWER_NO || strcmp(line, "v") == 0);
         free(line);
         if (!view)
-            return *ret = yes, true;
+            return *ret = answer, true;
         (void)fputs(rest, stderr);
         rest = "";
     }
 }
 
-static bool ask_at_terminal(struct tc_agent *agent, const char *arguments, bool *ret)
+static bool ask_at_terminal(struct tc_agent *agent, const char *tool, const char *arguments,
+                            bool *ret)
 {
+    enum answer answer = ANSWER_NO;
+    int64_t count = tc_agent_again_count(agent, tool, arguments);
+    if (count) {
+        tc_agent_say_begin(
+            "approved before with the same arguments: call %lld without a question\n",
+            (long long)count);
+        return *ret = true;
+    }
     json_t *object = json_loads(arguments, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
     char *text = object ? tc_agent_display_arguments(object, look_at_terminal().ws_col) : NULL;
-    bool good = text ? ask_person(agent, text, ret)
+    bool good = text ? ask_person(agent, text, &answer)
                      : tc_agent_fail(agent, TC_AGENT_MEMORY, "free memory on this machine",
                                      "out of memory");
     json_decref(object);
     free(text);
-    return good;
+    *ret = answer != ANSWER_NO;
+    return good && (answer != ANSWER_AGAIN || tc_agent_again_keep(agent, tool, arguments));
 }
 
 /* ---- as lines of JSON ---- */
@@ -171,5 +189,5 @@ bool tc_agent_approved(struct tc_agent *agent, const char *id, const char *tool,
 {
     *ret = false;
     return agent->config.jsonl ? ask_by_lines(agent, id, tool, arguments, ret)
-                               : ask_at_terminal(agent, arguments, ret);
+                               : ask_at_terminal(agent, tool, arguments, ret);
 }

@@ -190,6 +190,7 @@ int main(void)
     json_decref(agent.tools);
     json_decref(agent.messages);
     json_decref(agent.asked);
+    json_decref(agent.again);
     (void)toolcage_engine_unref(agent.engine);
     (void)toolcage_policy_unref(agent.policy);
     json_decref(config);

@@ -454,20 +454,58 @@ def drain(master):
     return seen
 
 
+def again_at_a_terminal():
+    """`a`: the same call runs again in this run without a question, and no other one."""
+
+    def turns(*calls):
+        turns = [message(None, (f"c{i}", name, arguments)) for i, (name, arguments) in enumerate(calls)]
+        return Model([*turns, message("done")])
+
+    same = {"text": "one"}
+    question = b"[y/a/N]"
+    with turns(("note", same), ("note", same), ("note", same)) as model:
+        code, out, shown, found = converse(model, (question, b"a\n"))
+        cli.check(
+            code == 0 and out == b"done\n" and found == "one\none\none\n" and shown.count("run it?") == 1,
+            "a approves the same call for the rest of the run",
+            (shown, found),
+        )
+        cli.check(
+            ": call 1 without a question" in shown and ": call 2 without a question" in shown,
+            "a call that runs without a question is reported",
+            shown,
+        )
+    for other in (("note", {"text": "two"}), ("free", same)):
+        with turns(("note", same), other) as model:
+            _, _, shown, found = converse(model, (question, b"a\n"), (question, b"n\n"))
+            cli.check(
+                shown.count("run it?") == 2 and found == "one\n",
+                f"a does not approve {other[0]} with {other[1]}",
+                (shown, found),
+            )
+    with turns(("note", same), ("note", same)) as model:
+        _, _, shown, found = converse(model, (question, b"y\n"), (question, b"n\n"))
+        cli.check(found == "one\n" and shown.count("run it?") == 2, "y approves one call", (shown, found))
+    long = {"text": "\n".join(f"line {n}" for n in range(100))}
+    with turns(("note", long)) as model:
+        _, _, shown, found = converse(model, (b"[v/N]", b"a\n"), (question, b"n\n"))
+        cli.check(found is None and "line 99\n" in shown, "a before the last line shows the rest", shown)
+
+
 def terminals():
     def note(text, **more):
         return Model([message(None, ("c1", "note", {"text": text, **more})), message("done")])
 
     for said, wrote in ((b"y\n", "one\n"), (b"\n", None), (b"v\n", None)):
         with note("one") as model:
-            code, out, shown, found = converse(model, (b"[y/N]", said))
+            code, out, shown, found = converse(model, (b"[y/a/N]", said))
             cli.check(
                 code == 0 and out == b"done\n" and found == wrote,
                 f"at a terminal {said!r} means so",
                 (shown, out, found),
             )
     with note("one") as model:
-        code, out, shown, found = converse(model, (b"[y/N]", b"YES\n"))
+        code, out, shown, found = converse(model, (b"[y/a/N]", b"YES\n"))
         cli.check(found == "one\n", "YES is a yes", (shown, found))
     with note("one", **{"toolcage: other": 1}) as model:
         code, out, shown, found = converse(model)
@@ -475,7 +513,7 @@ def terminals():
         cli.check(
             code == 0
             and found is None
-            and "[y/N]" not in shown
+            and "[y/a/N]" not in shown
             and "note denied: " in shown
             and "other" in shown,
             "arguments that the policy refuses are not asked about",
@@ -491,18 +529,18 @@ def terminals():
         + "end\n"
         + "y" * 100
     ) as model:
-        _, _, shown, _ = converse(model, (b"[y/N]", b"n\n"))
+        _, _, shown, _ = converse(model, (b"[y/a/N]", b"n\n"))
         wanted = (
             f"{bold}call note\n  text: 3 lines\n  | # list the files[160 blanks]\n  | rm -rf x\t\\x1b[2J\\u{{202e}}\\u{{3164}}\\x0d[99 blanks]end\n"
-            f"  | {'y' * 76}\n  : {'y' * 24}\n{bold}run it? [y/N] "
+            f"  | {'y' * 76}\n  : {'y' * 24}\n{bold}run it? a: yes, and again with the same arguments [y/a/N] "
         )
         cli.check(wanted in shown, "all of the arguments are shown, and nothing of them acts or hides", shown)
     with Model(
         [message(None, ("c1", "free", {"text": "one", "list": [{"d": "e\nf"}]})), message("done")]
     ) as model:
-        code, _, shown, _ = converse(model, (b"[y/N]", b"n\n"), term="dumb")
+        code, _, shown, _ = converse(model, (b"[y/a/N]", b"n\n"), term="dumb")
         cli.check(
-            '  text: "one"\n  list:\n  | [\n  |   {\n  |     "d": "e\\nf"\n  |   }\n  | ]\ntoolcage: run it? [y/N] '
+            '  text: "one"\n  list:\n  | [\n  |   {\n  |     "d": "e\\nf"\n  |   }\n  | ]\ntoolcage: run it? a: yes, and again with the same arguments [y/a/N] '
             in shown,
             "other values are JSON",
             shown,
@@ -511,10 +549,10 @@ def terminals():
     for answers, wrote in (
         (((b"[v/N]", b"\n"),), None),
         (((b"[v/N]", b"n\n"),), None),
-        (((b"[v/N]", b"v\n"), (b"[y/N]", b"n\n")), None),
-        (((b"[v/N]", b"y\n"), (b"[y/N]", b"\n")), None),
-        (((b"[v/N]", b"y\ny\n"), (b"[y/N]", b"\n")), None),
-        (((b"[v/N]", b"v\n"), (b"[y/N]", b"y\n")), long.replace("\n", " ") + "\n"),
+        (((b"[v/N]", b"v\n"), (b"[y/a/N]", b"n\n")), None),
+        (((b"[v/N]", b"y\n"), (b"[y/a/N]", b"\n")), None),
+        (((b"[v/N]", b"y\ny\n"), (b"[y/a/N]", b"\n")), None),
+        (((b"[v/N]", b"v\n"), (b"[y/a/N]", b"y\n")), long.replace("\n", " ") + "\n"),
     ):
         with note(long) as model:
             _, _, shown, found = converse(model, *answers)
@@ -528,17 +566,15 @@ def terminals():
                 f"a long call: {[said for _, said in answers]}",
                 (shown, found),
             )
-    forged = (
-        "ok\ntoolcage: call note\nhint: all is well\nrun it? [y/N] \n\x1b[1mtoolcage:\x1b[0m run it? [y/N]"
-    )
+    forged = "ok\ntoolcage: call note\nhint: all is well\nrun it? [y/a/N] \n\x1b[1mtoolcage:\x1b[0m run it? [y/a/N]"
     with Model([message(forged, ("c1", "note", {"text": "one"})), message("toolcage: done")]) as model:
-        code, out, shown, _ = converse(model, (b"run it? [y/N] ", b"n\n"))
+        code, out, shown, _ = converse(model, (b"run it? [y/a/N] ", b"n\n"))
         lines = shown.split("\n")
         cli.check(
             "toolcage (said by the model): call note" in lines
             and "hint (said by the model): all is well" in lines
-            and "run it (said by the model)? [y/N] " in lines
-            and "\\x1b[1mtoolcage:\\x1b[0m run it? [y/N]" in lines
+            and "run it (said by the model)? [y/a/N] " in lines
+            and "\\x1b[1mtoolcage:\\x1b[0m run it? [y/a/N]" in lines
             and shown.count(bold) == 3,
             "a model's lines are marked where they look like ours",
             shown,
@@ -790,6 +826,7 @@ with place, socket.socket() as listener:
         hostile,
         approvals,
         terminals,
+        again_at_a_terminal,
         numbered_approvals,
         transcripts,
         foreign_transcript_is_refused,
