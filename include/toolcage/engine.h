@@ -83,7 +83,12 @@ enum {
  * are not settled stay staged and are listed in *ret_json with the reason. A path without a
  * staged change is TOOLCAGE_EUSAGE, and then nothing is settled. `path_count` 0 selects all
  * changes, but no cache is applied; if only caches are left, they are deleted (`held` is
- * "discarded"). A change with `held` stays staged. */
+ * "discarded"). A change with `held` stays staged.
+ *
+ * If the policy of the call has [audit], the decision is recorded before anything is done, and the
+ * result after it. TOOLCAGE_ESYSTEM, stage "audit": the decision cannot be recorded, and nothing
+ * was done; or, as the message says, the changes were settled and the result is not in the log.
+ * TOOLCAGE_EUNTRUSTED, stage "audit": a tool may have written the anchor; nothing was done. */
 int toolcage_engine_settle_json(struct toolcage_engine *engine, const char *call, int32_t settle,
                                 size_t path_count, const char *const paths[], char **ret_json,
                                 struct toolcage_error **err);

@@ -171,6 +171,8 @@ static void count(struct verify *v, const struct tc_audit_line *line)
     v->found->run += strcmp(line->kind, "run") == 0;
     v->found->refused += strcmp(line->kind, "refused") == 0;
     v->found->results += strcmp(line->kind, "result") == 0;
+    v->found->settle += strcmp(line->kind, "settle") == 0;
+    v->found->settled += strcmp(line->kind, "settled") == 0;
 }
 
 static bool take_line(void *context, const char *text, size_t length)

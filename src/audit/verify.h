@@ -15,10 +15,10 @@ typedef void tc_audit_fault_fn(void *context, const char *segment, uint64_t line
 
 struct tc_audit_found {
     uint64_t segments, records, faults;
-    uint64_t run, refused, results; /* records of these kinds */
-    uint64_t anchored;              /* records that the anchor has */
-    bool unfinished;                /* a writer was killed in the last record, or is writing it */
-    uint64_t after;                 /* records after the last one that the anchor has */
+    uint64_t run, refused, results, settle, settled; /* records of these kinds */
+    uint64_t anchored;                               /* records that the anchor has */
+    bool unfinished; /* a writer was killed in the last record, or is writing it */
+    uint64_t after;  /* records after the last one that the anchor has */
 };
 
 /* `anchor`: the path of the anchor file; NULL: none. 0, or -1 with errno: the log or the anchor

@@ -96,8 +96,7 @@ static void add_digest(struct tc_buf *out, const char *key, const void *bytes, s
     tc_buf_addc(out, '}');
 }
 
-/* A value as JSON, or its digest: if it is long, or must not be recorded. */
-static void add_value(struct tc_buf *out, const char *key, const struct tc_buf *json, bool hidden)
+void tc_record_value(struct tc_buf *out, const char *key, const struct tc_buf *json, bool hidden)
 {
     out->failed |= json->failed;
     if (hidden || json->len > VALUE_MAX) {
@@ -117,13 +116,13 @@ static void add_arguments(struct tc_buf *out, const char *arguments, bool hidden
     else
         tc_json_string(&json, arguments, strlen(arguments));
     json_decref(value);
-    add_value(out, "arguments", &json, hidden);
+    tc_record_value(out, "arguments", &json, hidden);
 }
 
 static void add_list_end(struct tc_buf *out, const char *key, struct tc_buf *list, bool hidden)
 {
     tc_buf_addc(list, ']');
-    add_value(out, key, list, hidden);
+    tc_record_value(out, key, list, hidden);
 }
 
 static void add_item(struct tc_buf *list, const char *text, size_t length)
@@ -298,8 +297,7 @@ static void add_stream(struct tc_buf *out, const char *key, const struct tc_stre
     tc_buf_addc(out, '}');
 }
 
-/* As many changes as fit, and the number of all others. */
-static void add_changes(struct tc_buf *out, const struct tc_outcome *o)
+void tc_record_changes(struct tc_buf *out, const struct tc_outcome *o)
 {
     struct tc_outcome some = *o;
     struct tc_buf json;
@@ -325,7 +323,7 @@ static void add_result(struct tc_buf *out, const struct tc_result_frame *frame,
     tc_json_number(out, "total_us", frame->total_us);
     add_stream(out, "stdout", &o->out);
     add_stream(out, "stderr", &o->err);
-    add_changes(out, o);
+    tc_record_changes(out, o);
     tc_json_number(out, "files", (int64_t)o->file_count);
     tc_result_write_observed(&observed, frame, o);
     add_bounded(out, "observed", &observed, OBSERVED_MAX);
@@ -392,12 +390,12 @@ int tc_call_record_request(const struct toolcage_call *call, const char *tool,
     tc_json_string(&name, tool, strlen(tool));
     tc_json_member(&members, "call", call->id);
     tc_json_optional(&members, "server", call->tool);
-    add_value(&members, "tool", &name, false);
+    tc_record_value(&members, "tool", &name, false);
     tc_json_member(&members, "status", refusal ? "denied" : "passed");
     if (arguments)
         add_arguments(&members, arguments, hidden);
     tc_json_string(&why, refusal ? refusal : "", refusal ? strlen(refusal) : 0);
     if (refusal)
-        add_value(&members, "refusal", &why, hidden);
+        tc_record_value(&members, "refusal", &why, hidden);
     return append(call, "request", &members, true, err);
 }

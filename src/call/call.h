@@ -118,6 +118,10 @@ int tc_call_record(struct toolcage_call *call, struct toolcage_error **err);
 /* Records its result, or that it was refused. 0 or a negative code. */
 int tc_call_record_end(struct toolcage_call *call, const struct tc_result_frame *frame,
                        const struct toolcage_result *result, struct toolcage_error **err);
+/* Adds a value as JSON to a record, or its digest: if it is long, or `hidden`. */
+void tc_record_value(struct tc_buf *out, const char *key, const struct tc_buf *json, bool hidden);
+/* Adds as many changes as fit, and the number of all others. */
+void tc_record_changes(struct tc_buf *out, const struct tc_outcome *o);
 /* Records a request that the host decided about, as toolcage_call_record_request(). */
 int tc_call_record_request(const struct toolcage_call *call, const char *tool,
                            const char *arguments, const char *refusal, struct toolcage_error **err);

@@ -17,6 +17,7 @@
 #include "call/packaged.h"
 #include "call/plan_cache.h"
 #include "call/route.h"
+#include "call/settle.h"
 #include "provenance/provenance.h"
 #include "spawn/own.h"
 
@@ -136,6 +137,14 @@ struct start {
     char **request; /* the call does not start: its approval is requested; else NULL */
 };
 
+/* For the record of what becomes of its staged changes. */
+static bool fill_rules(const struct toolcage_call *call, struct tc_plan *plan)
+{
+    const struct tc_audit_rules *rules = tc_policy_audit(call->policy);
+    plan->audit = rules ? tc_settle_rules(rules) : NULL;
+    return !rules || plan->audit;
+}
+
 static int lower_grant(struct start *s, struct toolcage_error **err)
 {
     struct toolcage_call *call = s->call;
@@ -147,7 +156,7 @@ static int lower_grant(struct start *s, struct toolcage_error **err)
         note_places(&call->grant, plan) && fill_field(&plan->call, call->id) &&
         fill_field(&plan->tool, call->grant.tool) && fill_field(&plan->backend, s->planner->name) &&
         fill_field(&plan->grant, call->grant.digest) && fill_field(&plan->session, call->session) &&
-        fill_field(&plan->bounds, call->grant.bounds);
+        fill_field(&plan->bounds, call->grant.bounds) && fill_rules(call, plan);
     plan->stream = call->output ? stream_mode(call) : TC_STREAM_NONE;
     plan->terminal = call->rows > 0;
     plan->rows = call->rows;

@@ -10,6 +10,7 @@
 #include "base/jsontext.h"
 #include "call/engine.h"
 #include "call/result/result.h"
+#include "call/settle.h"
 #include "plan/plan.h"
 
 struct ask {
@@ -50,33 +51,37 @@ static int make_plan(const struct ask *ask, int *ret_fd, struct toolcage_error *
                          "cannot make a memory file");
 }
 
-static int read_answer(const struct ask *ask, int fd, char **ret_json, struct toolcage_error **err)
-{
-    struct tc_outcome outcome = {0};
-    int r = tc_outcome_read(fd, &outcome, err);
-    if (r == 0 && outcome.failure.code < 0) {
-        struct toolcage_error *error = tc_error_of_failure(&outcome.failure, NULL, 0);
-        r = error ? tc_error_code(error) : TOOLCAGE_EMEMORY;
-        if (err)
-            *err = error;
-        else
-            tc_error_free(error);
-    } else if (r == 0 && !(*ret_json = ask->write(ask->name, &outcome))) {
-        r = tc_fail_memory(err);
-    }
-    tc_outcome_done(&outcome);
-    return r;
-}
-
-static int ask_state(struct toolcage_engine *engine, const struct ask *ask, char **ret_json,
-                     struct toolcage_error **err)
+/* Fills *ret (zeroed); the caller frees it also on failure. */
+static int ask_outcome(struct toolcage_engine *engine, const struct ask *ask,
+                       struct tc_outcome *ret, struct toolcage_error **err)
 {
     struct tc_message message;
     _autofd_ int plan = -1, fd = -1;
     int r = make_plan(ask, &plan, err);
     if (r == 0)
         r = tc_engine_ask(engine, ask->kind, plan, &message, &fd, err);
-    return r < 0 ? r : read_answer(ask, fd, ret_json, err);
+    if (r == 0)
+        r = tc_outcome_read(fd, ret, err);
+    if (r < 0 || ret->failure.code >= 0)
+        return r;
+    struct toolcage_error *error = tc_error_of_failure(&ret->failure, NULL, 0);
+    r = error ? tc_error_code(error) : TOOLCAGE_EMEMORY;
+    if (err)
+        *err = error;
+    else
+        tc_error_free(error);
+    return r;
+}
+
+static int ask_state(struct toolcage_engine *engine, const struct ask *ask, char **ret_json,
+                     struct toolcage_error **err)
+{
+    struct tc_outcome outcome = {0};
+    int r = ask_outcome(engine, ask, &outcome, err);
+    if (r == 0 && !(*ret_json = ask->write(ask->name, &outcome)))
+        r = tc_fail_memory(err);
+    tc_outcome_done(&outcome);
+    return r;
 }
 
 /* ---- changes ---- */
@@ -148,6 +153,73 @@ static int check_paths(size_t count, const char *const paths[], struct toolcage_
     return 0;
 }
 
+/* ---- settling changes of a call whose policy has [audit] ---- */
+
+static int fail_unrecorded(const char *call, struct toolcage_error *why,
+                           struct toolcage_error **err)
+{
+    int r = tc_fail(err, TC_WHY(TOOLCAGE_ESYSTEM, "audit", call, tc_error_hint(why)),
+                    "the staged changes of call %s were settled, but how is not in the audit log: "
+                    "%s",
+                    call, tc_error_message(why));
+    tc_error_free(why);
+    return r;
+}
+
+/* Settles them, and records how that ended. */
+static int settle_recorded(struct toolcage_engine *engine, const struct ask *ask,
+                           const struct tc_settling *settling, char **ret_json,
+                           struct toolcage_error **err)
+{
+    struct tc_outcome outcome = {0};
+    struct toolcage_error *why = NULL, *unrecorded = NULL;
+    int r = ask_outcome(engine, ask, &outcome, &why);
+    if (r < 0 && !why)
+        (void)tc_fail_memory(&why);
+    int recorded = tc_settle_record_end(settling, &outcome, why, &unrecorded);
+    if (r == 0 && recorded == 0 && !(*ret_json = ask->write(ask->name, &outcome)))
+        r = tc_fail_memory(err);
+    tc_outcome_done(&outcome);
+    if (r == 0 && recorded < 0)
+        return fail_unrecorded(ask->name, unrecorded, err);
+    tc_error_free(unrecorded);
+    if (why && err)
+        *err = why;
+    else
+        tc_error_free(why);
+    return r;
+}
+
+/* What is settled is what the record says: bound to its digest, as far as there is one. A discard
+ * of everything also works without the directories that were changed, which a bound one needs. */
+static int settle(struct toolcage_engine *engine, const struct ask *wanted, char **ret_json,
+                  struct toolcage_error **err)
+{
+    struct ask ask = *wanted, question = *wanted;
+    struct tc_outcome about = {0};
+    bool whole = strcmp(ask.action, "discard") == 0 && !ask.path_count;
+    question.action = "about";
+    question.path_count = 0;
+    question.seen = NULL;
+    int r = ask_outcome(engine, &question, &about, err);
+    struct tc_settling settling = {.call = ask.name,
+                                   .action = ask.action,
+                                   .seen = ask.seen,
+                                   .path_count = ask.path_count,
+                                   .paths = ask.paths,
+                                   .synced_us = tc_engine_audit_synced(engine),
+                                   .about = &about};
+    if (r == 0 && about.audit)
+        r = tc_settle_record(&settling, err);
+    if (about.audit && !ask.seen && !whole)
+        ask.seen = about.seen;
+    if (r == 0)
+        r = about.audit ? settle_recorded(engine, &ask, &settling, ret_json, err)
+                        : ask_state(engine, &ask, ret_json, err);
+    tc_outcome_done(&about);
+    return r;
+}
+
 int tc_engine_changes(struct toolcage_engine *engine, const char *call, const char *action,
                       const char *seen, size_t path_count, const char *const paths[],
                       char **ret_json, struct toolcage_error **err)
@@ -165,7 +237,10 @@ int tc_engine_changes(struct toolcage_engine *engine, const char *call, const ch
         r = check_action(ask.action, err);
     if (r == 0)
         r = check_paths(path_count, paths, err);
-    return r < 0 ? r : ask_state(engine, &ask, ret_json, err);
+    if (r < 0)
+        return r;
+    return !call || strcmp(ask.action, "show") == 0 ? ask_state(engine, &ask, ret_json, err)
+                                                    : settle(engine, &ask, ret_json, err);
 }
 
 /* ---- sessions ---- */

@@ -392,11 +392,10 @@ static void on_clean(struct tc_task *task)
 
 static void work_changes(struct tc_task *task)
 {
-    static const char *const words[] = {[TC_HELD_SHOW] = "show",
-                                        [TC_HELD_COMMIT] = "commit",
-                                        [TC_HELD_OVERWRITE] = "overwrite",
-                                        [TC_HELD_STEERING] = "steering",
-                                        [TC_HELD_DISCARD] = "discard"};
+    static const char *const words[] = {
+        [TC_HELD_SHOW] = "show",         [TC_HELD_ABOUT] = "about",
+        [TC_HELD_COMMIT] = "commit",     [TC_HELD_OVERWRITE] = "overwrite",
+        [TC_HELD_STEERING] = "steering", [TC_HELD_DISCARD] = "discard"};
     struct tc_job_record *j = task->owner;
     if (!j->plan.call[0]) {
         (void)tc_held_calls(&j->late_outcome);

@@ -147,6 +147,7 @@ static TC_FIELDS(session_row_fields, SESSION_ROW);
     F(ONE, notice)                                                                            \
     F(ONE, note)                                                                              \
     F(ONE, seen)                                                                              \
+    F(ONE, audit)                                                                             \
     F(STRUCT, failure, TC_OF(failure_fields))                                                 \
     F(ONE, wall_us)                                                                           \
     F(ONE, cpu_us)                                                                            \

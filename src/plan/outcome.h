@@ -168,6 +168,7 @@ struct tc_outcome {
     char *notice; /* one line about earlier calls; NULL: none */
     char *note;   /* extra information about how the call ended; NULL: none */
     char *seen;   /* the digest of staged changes that are shown; NULL: none are, or only some */
+    char *audit;  /* of staged changes: that of the plan of their call */
     struct tc_outcome_failure failure;
     int64_t wall_us, cpu_us, memory_peak, pids_peak;
     int64_t fuel; /* fuel used by a deterministic call; -1: it was killed; 0: not deterministic */

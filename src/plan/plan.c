@@ -78,6 +78,7 @@ static TC_FIELDS(deny_fields, DENY);
     F(ONE, session)                                                                           \
     F(ONE, bounds)                                                                            \
     F(ONE, payload)                                                                           \
+    F(ONE, audit)                                                                             \
     F(ONE, image)                                                                             \
     F(LIST, settings)
 TC_FIELDS(tc_plan_fields, PLAN);

@@ -103,6 +103,7 @@ struct tc_plan {
     char *bounds;  /* digest of the rights that all calls of that session, or of a reused program,
                       must share */
     char *payload; /* free text for the backend or job */
+    char *audit;   /* how the library records what becomes of staged changes; NULL: it does not */
     char *image;   /* the root file system on the host; NULL: the host's system directories */
     struct tc_strv settings; /* the backend's settings, "key=value" */
 };

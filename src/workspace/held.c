@@ -272,10 +272,12 @@ static void past_done(struct past *past)
     tc_trees_done(&past->trees);
 }
 
+/* `audit` goes to the changes that stay staged. */
 static int bring_back(int own, struct tc_held_list *list, struct tc_choice *choice, bool overwrite,
-                      struct tc_outcome *outcome)
+                      char *audit, struct tc_outcome *outcome)
 {
-    struct past past = {.trees.host = &tc_tree_host,
+    struct past past = {.plan.audit = audit,
+                        .trees.host = &tc_tree_host,
                         .workspace = {.overwrite = overwrite, .choice = choice}};
     choice->trees = &past.trees;
     const char *where = "";
@@ -303,7 +305,7 @@ static int bring_back(int own, struct tc_held_list *list, struct tc_choice *choi
 
 /* Carries out `action` for the chosen part of the list. */
 static int settle_list(int own, struct tc_held_list *list, enum tc_held_action action,
-                       const struct tc_strv *paths, struct tc_outcome *outcome)
+                       const struct tc_strv *paths, char *audit, struct tc_outcome *outcome)
 {
     _auto_(tc_choice_done) struct tc_choice choice = {.discards = action == TC_HELD_DISCARD,
                                                       .commits = action != TC_HELD_SHOW &&
@@ -319,7 +321,7 @@ static int settle_list(int own, struct tc_held_list *list, enum tc_held_action a
     }
     return action == TC_HELD_SHOW
                ? show_held(own, &choice, outcome)
-               : bring_back(own, list, &choice, action == TC_HELD_OVERWRITE, outcome);
+               : bring_back(own, list, &choice, action == TC_HELD_OVERWRITE, audit, outcome);
 }
 
 /* Are the changes those that a person has seen? */
@@ -358,14 +360,49 @@ static int discard_all(int dir, const char *call, struct tc_outcome *outcome)
 }
 
 static int settle_seen(int own, struct tc_held_list *list, enum tc_held_action action,
-                       const struct tc_strv *paths, const char *seen, struct tc_outcome *outcome)
+                       const struct tc_strv *paths, const char *seen, char *audit,
+                       struct tc_outcome *outcome)
 {
     int rc = seen ? check_seen(own, list, seen, outcome) : 0;
     if (rc == 0)
-        rc = settle_list(own, list, action, paths, outcome);
+        rc = settle_list(own, list, action, paths, audit, outcome);
     if (rc == 0 && action == TC_HELD_SHOW && !paths->count)
         rc = note_seen(own, list, outcome);
     return rc;
+}
+
+/* A list that cannot be read can still be discarded, so it is no failure here. */
+static int tell_about(int own, struct tc_held_list *list, struct tc_outcome *outcome)
+{
+    if (!outcome->audit || read_list(own, list) < 0)
+        return 0;
+    return add_waiting(outcome, list) == 0
+               ? note_seen(own, list, outcome)
+               : tc_cage_fail_memory(&(struct tc_cage){.outcome = outcome}, "changes");
+}
+
+/* Carries out the action under the lock of the changes. */
+static int settle_locked(int dir, int own, const char *call, enum tc_held_action action,
+                         const struct tc_strv *paths, const char *seen, struct tc_outcome *outcome)
+{
+    _auto_(tc_held_list_done) struct tc_held_list list = {0};
+    _autofree_ char *audit = NULL;
+    if (tc_held_audit(own, &audit) < 0)
+        return fail_held(
+            outcome, call, TOOLCAGE_EBACKEND,
+            "see who owns the file audit of the call, below held in the state directory",
+            "cannot read how to record the changes of call");
+    if (action == TC_HELD_ABOUT) {
+        outcome->audit = TAKE(audit);
+        return tell_about(own, &list, outcome);
+    }
+    if (action == TC_HELD_DISCARD && !paths->count && !seen)
+        return discard_all(dir, call, outcome);
+    if (read_list(own, &list) < 0)
+        return fail_held(outcome, call, TOOLCAGE_EBACKEND,
+                         "discard them; their files are in the state directory, below held",
+                         "cannot read the list of changes of call");
+    return settle_seen(own, &list, action, paths, seen, audit, outcome);
 }
 
 static int fail_gone(struct tc_outcome *outcome, const char *call)
@@ -379,11 +416,10 @@ static int fail_gone(struct tc_outcome *outcome, const char *call)
 int tc_held_settle(const char *call, enum tc_held_action action, const struct tc_strv *paths,
                    const char *seen, struct tc_outcome *outcome)
 {
-    struct tc_held_list list = {0};
     _autofd_ int dir = is_id(call) ? tc_held_look() : (errno = ENOENT, -1);
     _autofd_ int own =
         dir < 0 ? -1 : openat(dir, call, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    int rc = -1;
+    bool reads = action == TC_HELD_SHOW || action == TC_HELD_ABOUT;
     if (own < 0) {
         if (errno != ENOENT)
             return fail_held(outcome, call, TOOLCAGE_ESYSTEM, "look into the state directory",
@@ -392,20 +428,11 @@ int tc_held_settle(const char *call, enum tc_held_action action, const struct tc
     }
     /* a process that was cloned during an earlier request may still hold the lock */
     struct stat st;
-    if (tc_store_wait(own, action == TC_HELD_SHOW ? LOCK_SH : LOCK_EX, LOCK_US) < 0)
+    if (tc_store_wait(own, reads ? LOCK_SH : LOCK_EX, LOCK_US) < 0)
         return fail_held(
             outcome, call, TOOLCAGE_EBACKEND, "try again when it has ended",
             "another program is reading, committing or discarding the changes of call");
     if (fstat(own, &st) == 0 && !st.st_nlink)
         return fail_gone(outcome, call);
-    if (action == TC_HELD_DISCARD && !paths->count && !seen)
-        rc = discard_all(dir, call, outcome);
-    else if (read_list(own, &list) < 0)
-        rc = fail_held(outcome, call, TOOLCAGE_EBACKEND,
-                       "discard them; their files are in the state directory, below held",
-                       "cannot read the list of changes of call");
-    else
-        rc = settle_seen(own, &list, action, paths, seen, outcome);
-    tc_held_list_done(&list);
-    return rc;
+    return settle_locked(dir, own, call, action, paths, seen, outcome);
 }

@@ -56,7 +56,8 @@ struct tc_keeping {
     char name[40]; /* the name of `own` in `dir` */
     bool must;     /* failing to stage a change is an error */
     bool failed;
-    bool shed; /* only caches were staged: store nothing */
+    bool shed;         /* only caches were staged: store nothing */
+    const char *audit; /* stored beside the list, as it is; NULL: none */
     struct tc_held_list list;
 };
 
@@ -90,6 +91,7 @@ int tc_keeping_end(struct tc_keeping *k);
 
 enum tc_held_action {
     TC_HELD_SHOW,
+    TC_HELD_ABOUT, /* their number, digest and `audit` only */
     TC_HELD_COMMIT,
     TC_HELD_OVERWRITE, /* newer host files, too */
     TC_HELD_STEERING,  /* steering files, too */
@@ -99,11 +101,15 @@ enum tc_held_action {
 /* Lists the calls with staged changes in outcome->waiting. */
 int tc_held_calls(struct tc_outcome *outcome);
 /* Shows, commits or discards the changes of one call; they, or the results, are in
- * outcome->changes. `paths` selects changes at or below these paths of the cage; none: all. The
- * others stay staged. Shown without paths, outcome->seen is the digest of all. `seen`: only if the
- * changes still have this digest; NULL: whatever they are. 0, or -1 with the failure written. */
+ * outcome->changes. TC_HELD_ABOUT fills outcome->audit, and if there is one, outcome->waiting and
+ * outcome->seen, as far as the list and the changes can be read. `paths` selects changes at or
+ * below these paths of the cage; none: all. The others stay staged. Shown without paths,
+ * outcome->seen is the digest of all. `seen`: only if the changes still have this digest; NULL:
+ * whatever they are. 0, or -1 with the failure written. */
 int tc_held_settle(const char *call, enum tc_held_action action, const struct tc_strv *paths,
                    const char *seen, struct tc_outcome *outcome);
+/* The `audit` of a call's staged changes; owned, NULL: none. 0, or -1 with errno. */
+int tc_held_audit(int own, char **ret);
 /* held_digest.c: the digest of all staged changes in `own`. 0, or -1 with errno: some could not be
  * read. */
 int tc_held_digest(int own, struct tc_held_list *list, char ret[TC_DIGEST_SIZE]);

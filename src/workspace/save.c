@@ -30,6 +30,8 @@ static const char store[] = "held"; /* in the state directory */
  * so they make room for newer ones. */
 static const char optional[] = "optional";
 
+static const char rules[] = "audit"; /* a file there, too */
+
 int tc_held_open(const char **ret_where)
 {
     return tc_state_open(store, ret_where);
@@ -45,6 +47,7 @@ void tc_keeping_begin(struct tc_keeping *k, int dir, const struct tc_plan *plan)
     const char *call = plan->call, *tool = plan->tool;
     *k = (struct tc_keeping){.dir = dir, .own = -1, .must = plan->commit == TC_COMMIT_ASK};
     (void)snprintf(k->name, sizeof(k->name), "%.30s.new", call ? call : "");
+    k->audit = plan->audit;
     k->list.call = strdup(call ? call : "");
     k->list.tool = tool ? strdup(tool) : NULL;
     k->list.at = (int64_t)time(NULL);
@@ -212,6 +215,18 @@ static bool only_steering(const struct tc_held_list *list)
     return true;
 }
 
+int tc_held_audit(int own, char **ret)
+{
+    enum { MOST = 64 << 10 };
+    _autobuf_ struct tc_buf text = {.max = MOST};
+    *ret = NULL;
+    if (tc_read_file(own, rules, &text) < 0)
+        return errno == ENOENT ? 0 : -1;
+    *ret = tc_buf_steal(&text);
+    errno = EBADMSG;
+    return *ret ? 0 : -1;
+}
+
 static int write_list(struct tc_keeping *k)
 {
     struct tc_wire w = TC_WIRE_PUT_INIT;
@@ -221,6 +236,8 @@ static int write_list(struct tc_keeping *k)
             ? -1
             : openat(k->own, "list", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
     int rc = fd < 0 ? -1 : tc_write_all(fd, w.out.data, w.out.len);
+    if (rc == 0 && k->audit)
+        rc = tc_put_file(k->own, rules, k->audit, strlen(k->audit), 0600);
     if (rc == 0 && !k->must && only_steering(&k->list))
         rc = tc_put_file(k->own, optional, "", 0, 0600);
     tc_buf_done(&w.out);

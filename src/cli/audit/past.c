@@ -79,10 +79,16 @@ static bool is_in_time(const struct tc_past_call *call, const struct tc_past_fil
            (!filter->until || strncmp(time, filter->until, strlen(filter->until)) <= 0);
 }
 
+bool tc_past_settles(const struct tc_past_call *call)
+{
+    return tc_json_get(call->decision, "settlement").at;
+}
+
 static bool matches(const struct tc_past_call *call, const struct tc_past_filter *filter)
 {
     _autofree_ char *status = filter->status ? tc_past_status(call) : NULL;
-    return is_text(tc_json_get(call->decision, "tool"), filter->tool) &&
+    return (filter->settles || !tc_past_settles(call)) &&
+           is_text(tc_json_get(call->decision, "tool"), filter->tool) &&
            is_text(tc_json_get(call->decision, "call"), filter->call) &&
            (!filter->status || (status && !strcmp(status, filter->status))) &&
            is_in_time(call, filter) && (!filter->host || has_host(call, filter->host)) &&
@@ -147,14 +153,22 @@ static bool keep(struct tc_past *past, struct tc_slice decision)
     return more;
 }
 
+static bool is_equal(struct tc_slice a, struct tc_slice b)
+{
+    return a.length == b.length && (!a.length || !memcmp(a.at, b.at, a.length));
+}
+
 /* A result without its decision stands for itself. */
 static bool match_result(struct tc_past *past, struct tc_slice result)
 {
-    struct tc_slice id = tc_json_get(result, "call");
+    static const char *const keys[] = {"call", "settlement"}; /* a call has only the first */
     for (size_t i = past->open_count; i--;) {
         struct tc_past_call call = {.decision = slice_of(&past->open[i]), .result = result};
-        struct tc_slice theirs = tc_json_get(call.decision, "call");
-        if (theirs.length != id.length || memcmp(theirs.at, id.at, id.length) != 0)
+        bool same = true;
+        for (size_t k = 0; k < TC_COUNT(keys); k++)
+            same =
+                same && is_equal(tc_json_get(call.decision, keys[k]), tc_json_get(result, keys[k]));
+        if (!same)
             continue;
         bool more = pass(past, &call);
         forget(past, i);
@@ -170,9 +184,9 @@ bool tc_past_take(void *context, const char *text, size_t length)
     past->damaged += !record.at || !kind.at;
     if (!record.at || !tc_json_get(record, "call").at)
         return true;
-    if (tc_scan_is(kind, "run"))
+    if (tc_scan_is(kind, "run") || tc_scan_is(kind, "settle"))
         return keep(past, record);
-    if (tc_scan_is(kind, "result"))
+    if (tc_scan_is(kind, "result") || tc_scan_is(kind, "settled"))
         return match_result(past, record);
     bool alone = tc_scan_is(kind, "refused") || tc_scan_is(kind, "request");
     return !alone || pass(past, &(struct tc_past_call){.decision = record});
@@ -225,6 +239,18 @@ static void put_command(FILE *out, struct tc_slice command)
     free(text);
 }
 
+static void put_settlement(FILE *out, const struct tc_past_call *call)
+{
+    static const char *const counts[] = {"applied", "discarded", "left"};
+    _autofree_ char *action = tc_json_line(tc_json_get(call->decision, "action"));
+    (void)fprintf(out, " staged changes: %s", action ? action : "?");
+    for (size_t i = 0; i < TC_COUNT(counts); i++) {
+        struct tc_slice count = tc_json_get(call->result, counts[i]);
+        if (count.at)
+            (void)fprintf(out, ", %" PRId64 " %s", tc_json_int(count, 0), counts[i]);
+    }
+}
+
 /* "2026-01-31T12:00:00.123456Z" as local time. */
 static void put_time(FILE *out, const char *said)
 {
@@ -253,7 +279,10 @@ void tc_past_put(FILE *out, const struct tc_past_call *call)
     else
         (void)fprintf(out, "%9" PRId64 " s", us / 1000000);
     (void)fprintf(out, "  %s", tool ? tool : "-");
-    put_command(out, tc_json_get(call->decision, "command"));
+    if (tc_past_settles(call))
+        put_settlement(out, call);
+    else
+        put_command(out, tc_json_get(call->decision, "command"));
     (void)fputc('\n', out);
 }
 

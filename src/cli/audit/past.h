@@ -10,14 +10,18 @@
 
 /* A call of the log. Borrowed, as long as the function that gets it runs. */
 struct tc_past_call {
-    struct tc_slice decision; /* the record "run" or "refused" */
+    struct tc_slice decision; /* the record "run", "refused", "request" or "settle" */
     struct tc_slice result;   /* absent: refused, or not recorded (yet) */
 };
+
+/* Is it a decision about staged changes of the call, instead of the call itself? */
+bool tc_past_settles(const struct tc_past_call *call);
 
 /* NULL members match every call. */
 struct tc_past_filter {
     const char *call, *tool, *status;
     const char *since, *until; /* as the log writes times: 2026-01-31T12:00; `until` is included */
+    bool settles;              /* also decisions about staged changes of calls */
     const char *host, *path;   /* of a denial, of a destination or of a change; a path also below */
 };
 

@@ -24,7 +24,8 @@ struct counts {
 
 struct tc_stats {
     struct counts tools, refusals;
-    int64_t calls, asked, left_out; /* asked: a person about them; left_out: too many names */
+    int64_t settled, applied, discarded; /* decisions about staged changes, and changes */
+    int64_t calls, asked, left_out;      /* asked: a person about them; left_out: too many names */
 };
 
 struct tc_stats *tc_stats_new(void)
@@ -93,9 +94,23 @@ static bool needed_person(const struct tc_past_call *call)
            tc_scan_is(tc_json_get(error, "stage"), "approve");
 }
 
+static void count_settlement(struct tc_stats *stats, const struct tc_past_call *call)
+{
+    const int64_t most = INT64_C(1) << 40; /* a log may say anything */
+    int64_t applied = tc_json_int(tc_json_get(call->result, "applied"), 0);
+    int64_t discarded = tc_json_int(tc_json_get(call->result, "discarded"), 0);
+    stats->settled++;
+    stats->applied += applied > 0 && applied < most ? applied : 0;
+    stats->discarded += discarded > 0 && discarded < most ? discarded : 0;
+}
+
 bool tc_stats_take(void *context, const struct tc_past_call *call)
 {
     struct tc_stats *stats = context;
+    if (tc_past_settles(call)) {
+        count_settlement(stats, call);
+        return true;
+    }
     _autofree_ char *tool = tc_json_text(tc_json_get(call->decision, "tool"));
     struct count *c = count_of(&stats->tools, tool ? tool : "");
     stats->calls++;
@@ -143,6 +158,11 @@ static void put_text(FILE *out, const struct tc_stats *stats)
     if (stats->asked)
         (void)fprintf(out, "\na person had to approve %" PRId64 " of %" PRId64 " calls\n",
                       stats->asked, stats->calls);
+    if (stats->settled)
+        (void)fprintf(out,
+                      "\nstaged changes were decided about %" PRId64 " times: %" PRId64
+                      " applied, %" PRId64 " discarded\n",
+                      stats->settled, stats->applied, stats->discarded);
     for (size_t i = 0; i < stats->refusals.count && i < REFUSALS_SHOWN; i++) {
         _autofree_ char *name = clean_name(&stats->refusals.items[i]);
         (void)fprintf(out, "%s%7" PRId64 " x %s\n", i ? "" : "\nrefused in so many calls:\n",
@@ -170,7 +190,10 @@ static void put_json(FILE *out, const struct tc_stats *stats)
         tc_cli_json_string(out, stats->refusals.items[i].name);
         (void)fprintf(out, ",\"calls\":%" PRId64 "}", stats->refusals.items[i].calls);
     }
-    (void)fprintf(out, "],\"left_out\":%" PRId64 "}\n", stats->left_out);
+    (void)fprintf(out,
+                  "],\"settled\":{\"decisions\":%" PRId64 ",\"applied\":%" PRId64
+                  ",\"discarded\":%" PRId64 "},\"left_out\":%" PRId64 "}\n",
+                  stats->settled, stats->applied, stats->discarded, stats->left_out);
 }
 
 void tc_stats_put(FILE *out, const struct tc_stats *stats, bool json)

@@ -221,6 +221,7 @@ static int list_newest(struct audit *a)
 
 static int list_calls(struct audit *a)
 {
+    a->filter.settles = true;
     int rc = a->limit ? list_newest(a) : read_calls(a, print_call, a);
     if (!rc && !a->count && !a->json)
         tc_cli_say("the log has no such call");
@@ -232,7 +233,8 @@ static int list_calls(struct audit *a)
 static bool show_call(void *context, const struct tc_past_call *call)
 {
     static const char *const chain[] = {"prev", "seq", "hash", NULL};
-    static const char *const again[] = {"prev", "seq", "hash", "call", "tool", "uid", "pid", NULL};
+    static const char *const again[] = {"prev", "seq", "hash",       "call", "tool",
+                                        "uid",  "pid", "settlement", NULL};
     struct audit *a = context;
     char *shown = NULL;
     size_t size = 0;
@@ -248,6 +250,10 @@ static bool show_call(void *context, const struct tc_past_call *call)
         fine = tc_table_object(out, call->result, again) && fine;
     else if (tc_scan_is(tc_json_get(call->decision, "kind"), "run"))
         (void)fputs("no result is recorded: the call still runs, or its program was ended\n", out);
+    else if (tc_past_settles(call))
+        (void)fputs("no result is recorded: the program that did it was ended\n", out);
+    if (tc_past_settles(call))
+        (void)fputc('\n', out);
     return tc_cli_print_text(TC_PAINT_ROWS, out, &shown) == 0 && fine;
 }
 
@@ -260,6 +266,7 @@ static int fail_missing(const struct audit *a)
 static int show(struct audit *a)
 {
     a->filter.call = a->args->operands[1];
+    a->filter.settles = true;
     int rc = read_calls(a, show_call, a);
     return rc || a->count ? rc : fail_missing(a);
 }
@@ -297,15 +304,18 @@ static int print_found(const struct audit *a, const struct tc_audit_found *found
     size_t size = 0;
     FILE *out = open_memstream(&shown, &size);
     int64_t open = (int64_t)found->run - (int64_t)found->results;
+    int64_t unsettled = (int64_t)found->settle - (int64_t)found->settled;
     if (!out)
         return tc_cli_no_memory();
     if (a->json)
         (void)fprintf(out,
                       "{\"segments\":%" PRIu64 ",\"records\":%" PRIu64 ",\"run\":%" PRIu64
-                      ",\"refused\":%" PRIu64 ",\"results\":%" PRIu64 ",\"anchored\":%" PRIu64
-                      ",\"after_anchor\":%" PRIu64 ",\"unfinished\":%s,\"faults\":[%s]}\n",
+                      ",\"refused\":%" PRIu64 ",\"results\":%" PRIu64 ",\"settle\":%" PRIu64
+                      ",\"settled\":%" PRIu64 ",\"anchored\":%" PRIu64 ",\"after_anchor\":%" PRIu64
+                      ",\"unfinished\":%s,\"faults\":[%s]}\n",
                       found->segments, found->records, found->run, found->refused, found->results,
-                      found->anchored, found->after, found->unfinished ? "true" : "false", faults);
+                      found->settle, found->settled, found->anchored, found->after,
+                      found->unfinished ? "true" : "false", faults);
     else
         (void)fprintf(out, "%s%" PRIu64 " records in %" PRIu64 " segments: %s\n", faults,
                       found->records, found->segments, found->faults ? "damaged" : "ok");
@@ -321,6 +331,11 @@ static int print_found(const struct audit *a, const struct tc_audit_found *found
                       "%" PRId64 " calls have no result: they still run, or their program was "
                       "ended before them\n",
                       open);
+    if (!a->json && unsettled > 0)
+        (void)fprintf(out,
+                      "%" PRId64 " decisions about staged changes have no result: their program "
+                      "was ended before it, or is at it\n",
+                      unsettled);
     return tc_cli_print_text(a->json ? TC_PAINT_NOTHING : TC_PAINT_ROWS, out, &shown);
 }
 
@@ -358,6 +373,7 @@ static int print_stats(struct audit *a)
         tc_stats_free(stats);
         return tc_failure_set(a->failure, TOOLCAGE_EMEMORY, TC_CLI_FREE_MEMORY, "out of memory");
     }
+    a->filter.settles = true;
     int rc = read_calls(a, tc_stats_take, stats);
     tc_stats_put(out, stats, a->json);
     tc_stats_free(stats);
@@ -383,6 +399,7 @@ static bool follow_call(void *context, const struct tc_past_call *call)
 /* Until a signal ends it, or its output is closed. */
 static int follow(struct audit *a)
 {
+    a->filter.settles = true;
     struct tc_past past = {.filter = &a->filter, .fn = ignore, .context = a};
     struct tc_audit_cursor cursor = {.dir = a->dir};
     int rc = 0;

@@ -40,6 +40,7 @@ static const char *const of_the_call[] = {"call",
                                           "rows",
                                           "columns",
                                           "payload",
+                                          "audit",
                                           "program_call"};
 static const char *const refused[] = {"net",           "secrets", "asks_network", "syscalls_allow",
                                       "syscalls_deny", "denials", "workspace",    "terminal",

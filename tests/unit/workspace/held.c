@@ -15,6 +15,9 @@
 #define CALL "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 static const char call[] = CALL;
 
+/* How the library records what becomes of them. */
+static char *audit;
+
 /* A call has ended, and its changes are staged. */
 static void stage(const char *before, const char *tool, const char *changes)
 {
@@ -26,6 +29,7 @@ static void stage(const char *before, const char *tool, const char *changes)
     scene_plan(&s, TC_WORKSPACE_COPY, TC_COMMIT_ASK);
     s.plan.caches = (struct tc_strv){.items = caches, .count = 1};
     s.plan.steering.add = (struct tc_strv){.items = steering, .count = 1};
+    s.plan.audit = audit;
     assert_int_equal(scene_begin(&s), 0);
     _autofree_ char *was = strdup(scene_tree("host"));
     scene_sh(tool);
@@ -328,6 +332,42 @@ static void unreadable_staged_file_is_known_by_its_times(void **state)
     tc_outcome_done(&outcome);
 }
 
+static void expect_about(const char *row, int64_t changes, bool has_digest)
+{
+    struct tc_outcome about = {0};
+    assert_int_equal(settle(TC_HELD_ABOUT, NULL, &about), 0);
+    if (!about.audit || strcmp(about.audit, audit) != 0 || !about.seen != !has_digest ||
+        about.waiting_count != (changes ? 1 : 0) || about.change_count ||
+        (changes && about.waiting[0].changes != changes))
+        fail_msg("%s: audit %s, digest %s, %d rows", row, about.audit, about.seen,
+                 (int)about.waiting_count);
+    tc_outcome_done(&about);
+}
+
+static void rules_of_the_log_stay_with_staged_changes(void **state)
+{
+    static char rules[] = "{\"sync\":0}";
+    struct tc_outcome outcome = {0}, about = {0};
+    (void)state;
+    stage(WORK, TOOL, STAGED);
+    assert_int_equal(settle(TC_HELD_ABOUT, NULL, &about), 0);
+    assert_true(!about.audit && !about.seen && !about.waiting_count);
+    tc_outcome_done(&about);
+    audit = rules;
+    stage(WORK, TOOL, STAGED);
+    expect_about("all", 5, true);
+    assert_int_equal(settle(TC_HELD_COMMIT, "/workspace/a", &outcome), 0);
+    expect_about("the rest", 4, true);
+    scene_sh("truncate -s -1 state/held/" CALL "/list");
+    expect_about("a damaged list", 0, false);
+    scene_sh("rm state/held/" CALL "/audit; mkdir state/held/" CALL "/audit");
+    assert_int_equal(settle(TC_HELD_ABOUT, NULL, &about), -1);
+    assert_int_equal(about.failure.code, TOOLCAGE_EBACKEND);
+    audit = NULL;
+    tc_outcome_done(&outcome);
+    tc_outcome_done(&about);
+}
+
 static void only_an_id_names_a_call(void **state)
 {
     static const char *const names[] = {"",
@@ -370,6 +410,7 @@ int main(void)
         cmocka_unit_test(seen_changes_are_settled_once),
         cmocka_unit_test(newer_host_file_conflicts_with_seen_changes),
         cmocka_unit_test(unreadable_staged_file_is_known_by_its_times),
+        cmocka_unit_test(rules_of_the_log_stay_with_staged_changes),
         cmocka_unit_test(only_an_id_names_a_call),
         cmocka_unit_test(unfinished_staging_is_swept),
     };
