@@ -106,19 +106,19 @@ static bool take_line(void *context, const char *text, size_t length)
     return !s->memory;
 }
 
-static int read_segment(struct search *s, const char *segment, bool newest)
+static int read_segment(struct search *s, const char *segment, int64_t from, bool newest)
 {
     bool cut = false;
     _autofd_ int fd = tc_segment_open(s->dir, segment, O_RDONLY);
     tc_strcopy(s->ret->segment, sizeof(s->ret->segment), segment);
-    s->ret->line = 0;
+    s->ret->line = from ? 1 : 0; /* the first record is not read then */
     if (fd < 0 && errno != ENOENT && errno != EBADF && errno != ELOOP && errno != ENXIO)
         return -1;
     if (fd < 0) { /* removed, or not a file of the log */
         s->ret->fault = s->inside ? "cannot be opened" : NULL;
         return 0;
     }
-    int64_t end = tc_segment_each(fd, 0, take_line, s, &cut);
+    int64_t end = tc_segment_each(fd, from, take_line, s, &cut);
     if (end >= 0 && !s->ret->fault && s->inside && cut && !newest) {
         s->ret->line++;
         s->ret->fault = "was not written to its end, or was cut";
@@ -126,17 +126,43 @@ static int read_segment(struct search *s, const char *segment, bool newest)
     return end < 0 || s->memory ? -1 : 0;
 }
 
-int tc_audit_evidence(int dir, const char *call, struct tc_audit_evidence *ret)
+int tc_audit_evidence_since(int dir, const char *call, const struct tc_audit_place *since,
+                            struct tc_audit_evidence *ret)
 {
     _autostrv_ struct tc_strv names = {0};
     struct search s = {.dir = dir, .call = call, .ret = ret};
     *ret = (struct tc_audit_evidence){0};
     int r = tc_segments_list(dir, &names);
-    for (size_t i = 0; r == 0 && !ret->fault && i < names.count; i++)
-        r = read_segment(&s, names.items[i], i + 1 == names.count);
+    for (size_t i = 0; r == 0 && !ret->fault && i < names.count; i++) {
+        int order = strcmp(names.items[i], since->segment);
+        if (order >= 0)
+            r = read_segment(&s, names.items[i], order ? 0 : since->at, i + 1 == names.count);
+    }
     if (s.memory)
         errno = ENOMEM;
     return r;
+}
+
+int tc_audit_evidence(int dir, const char *call, struct tc_audit_evidence *ret)
+{
+    return tc_audit_evidence_since(dir, call, &(struct tc_audit_place){.at = 0}, ret);
+}
+
+int tc_audit_end(int dir, struct tc_audit_place *ret)
+{
+    _autostrv_ struct tc_strv names = {0};
+    struct tc_segment_end end = {.size = 0};
+    *ret = (struct tc_audit_place){.at = 0};
+    int r = tc_segments_list(dir, &names);
+    if (r < 0 || !names.count)
+        return r;
+    const char *newest = names.items[names.count - 1];
+    _autofd_ int fd = tc_segment_open(dir, newest, O_RDONLY);
+    if (fd < 0)
+        return -1;
+    tc_strcopy(ret->segment, sizeof(ret->segment), newest);
+    ret->at = tc_segment_end(fd, &end) ? 0 : end.size;
+    return 0;
 }
 
 void tc_audit_evidence_done(struct tc_audit_evidence *evidence)

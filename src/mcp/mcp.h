@@ -38,6 +38,10 @@ struct tc_mcp_tools {
      * about. `json`: from toolcage_engine_changes_json(). Owned; NULL: they cannot be shown whole.
      */
     char *(*review)(void *userdata, struct toolcage_engine *engine, const char *json);
+    /* The signed receipt of a call that has ended, a JSON object; owned. NULL: *ret_why says why
+     * there is none; owned, NULL: out of memory. NULL: results have no receipts. */
+    char *(*receipt)(void *userdata, const char *call, char **ret_why);
+    bool receipts_required; /* a result without a receipt is an error */
 };
 
 /* Serves until `in` ends; running calls then have two seconds, and are cancelled. Calls run

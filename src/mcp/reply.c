@@ -97,19 +97,21 @@ static const char replaced[] =
     "note: the request had unpaired surrogates (\\ud800 to \\udfff without their other half); each "
     "was replaced by U+FFFD";
 
-/* Takes ownership of `content` and `meta`. */
+json_t *tc_mcp_text_block(const char *text)
+{
+    return json_pack("{s:s, s:s}", "type", "text", "text", text);
+}
+
 void tc_mcp_answer_content(struct tc_mcp_request *request, json_t *content, json_t *meta,
                            bool error)
 {
     if (content && request->replaced)
-        (void)json_array_append_new(content,
-                                    json_pack("{s:s, s:s}", "type", "text", "text", replaced));
-    tc_mcp_answer(request, json_pack("{s:o, s:b, s:{s:o*}}", "content", content, "isError", error,
-                                     "_meta", TC_MCP_RESULT, meta));
+        (void)json_array_append_new(content, tc_mcp_text_block(replaced));
+    tc_mcp_answer(
+        request, json_pack("{s:o, s:b, s:o}", "content", content, "isError", error, "_meta", meta));
 }
 
 void tc_mcp_answer_text(struct tc_mcp_request *request, const char *text)
 {
-    tc_mcp_answer_content(request, json_pack("[{s:s, s:s}]", "type", "text", "text", text), NULL,
-                          true);
+    tc_mcp_answer_content(request, json_pack("[o]", tc_mcp_text_block(text)), json_object(), true);
 }

@@ -77,15 +77,27 @@ bool tc_mcp_is_broken(const struct tc_mcp *server)
 
 enum { CALLS_MAX = 64 }; /* at the same time */
 
-static void answer_result(struct tc_mcp_request *request, const struct toolcage_result *result,
-                          const char *note)
+static void answer_result(struct tc_mcp_call *c, const struct toolcage_result *result)
 {
+    struct tc_mcp_receipt receipt = {0};
     bool error = toolcage_result_status(result) != TOOLCAGE_STATUS_OK;
     json_t *whole = json_loads(toolcage_result_json(result), JSON_ALLOW_NUL, NULL);
     json_t *content = tc_mcp_content(toolcage_result_message(result), whole);
-    if (content && note)
-        (void)json_array_append_new(content, json_pack("{s:s, s:s}", "type", "text", "text", note));
-    tc_mcp_answer_content(request, content, whole, error);
+    json_t *meta = json_pack("{s:o*}", TC_MCP_RESULT, whole);
+    if (content && c->note)
+        (void)json_array_append_new(content, tc_mcp_text_block(c->note));
+    tc_mcp_receipt(c, result, &receipt);
+    if (receipt.missing) {
+        json_decref(content);
+        content = json_pack("[o]", tc_mcp_text_block(receipt.missing));
+        (void)json_object_del(meta, TC_MCP_RESULT);
+    }
+    if (receipt.key && json_object_set_new(meta, receipt.key, receipt.value) < 0) {
+        json_decref(meta);
+        meta = NULL;
+    }
+    tc_mcp_answer_content(&c->request, content, meta, error || receipt.missing);
+    free(receipt.missing);
 }
 
 /* Reports a failure of the library, not of the call. Takes ownership of `err` (NULL: out of
@@ -325,7 +337,7 @@ static void end_call(struct tc_mcp *server, size_t index, struct toolcage_error 
         tc_mcp_drop(&c->request);
         toolcage_error_free(err);
     } else if (result) {
-        answer_result(&c->request, result, c->note);
+        answer_result(c, result);
     } else {
         answer_failure(&c->request, err);
     }

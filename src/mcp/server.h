@@ -62,6 +62,9 @@ struct tc_mcp_subscription {
     unsigned long list_seen; /* the change that was reported last */
     int64_t list_ms;         /* the earliest next message */
 };
+/* In _meta: the signed receipt of the call, a DSSE envelope; or why there is none. */
+#define TC_MCP_RECEIPT "toolcage/receipt"
+#define TC_MCP_NO_RECEIPT "toolcage/receipt-error"
 
 /* One client: the agreed version and the callback for responses. */
 struct tc_mcp_session {
@@ -207,6 +210,8 @@ json_t *tc_mcp_server_info(const struct tc_mcp_session *session);
 /* The result of a call; takes ownership of `content` and `meta`. */
 void tc_mcp_answer_content(struct tc_mcp_request *request, json_t *content, json_t *meta,
                            bool error);
+/* One element of a content; NULL: out of memory. */
+json_t *tc_mcp_text_block(const char *text);
 /* A result with isError, for the model. */
 void tc_mcp_answer_text(struct tc_mcp_request *request, const char *text);
 /* Releases a request without a response. */
@@ -236,6 +241,16 @@ void tc_session_end_subscriptions(struct tc_mcp_session *session);
 /* content.c: a result's content for the model: the text once, then images, sounds and other files.
  * `whole` is the result as JSON and loses these texts. NULL: out of memory. */
 json_t *tc_mcp_content(const char *text, json_t *whole);
+
+/* receipt.c: the receipt of a call's result */
+struct tc_mcp_receipt {
+    const char *key; /* of _meta; NULL: none */
+    json_t *value;   /* owned; NULL: out of memory */
+    char *missing;   /* a text for the model instead of the result; owned, NULL: none */
+};
+/* The result of a call that was refused is never replaced: it says why. */
+void tc_mcp_receipt(const struct tc_mcp_call *c, const struct toolcage_result *result,
+                    struct tc_mcp_receipt *ret);
 
 /* elicit.c: approvals */
 enum tc_mcp_next { TC_MCP_STARTS, TC_MCP_WAITS, TC_MCP_ANSWERED };

@@ -237,9 +237,16 @@ static char *state(const struct tc_audit_evidence *e, const char *call, size_t *
 char *tc_receipt_statement(int dir, const char *call, size_t *ret_length,
                            struct tc_failure *failure)
 {
+    return tc_receipt_statement_since(dir, call, &(struct tc_audit_place){.at = 0}, ret_length,
+                                      failure);
+}
+
+char *tc_receipt_statement_since(int dir, const char *call, const struct tc_audit_place *since,
+                                 size_t *ret_length, struct tc_failure *failure)
+{
     struct tc_audit_evidence evidence;
     char *text = NULL;
-    if (tc_audit_evidence(dir, call, &evidence) < 0)
+    if (tc_audit_evidence_since(dir, call, since, &evidence) < 0)
         (void)tc_failure_set(failure, TOOLCAGE_ESYSTEM, "see who owns its files",
                              "cannot read the audit log: %s", strerror(errno));
     else

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -19,7 +20,7 @@
 #define DIRECTORY "receipt"
 #define NAME "key.pem"
 
-enum { HEAD = 8 };
+enum { HEAD = 8, PATIENCE_S = 10 };
 
 /* ---- keys ---- */
 
@@ -116,6 +117,7 @@ _Noreturn static void become(int program, int socket, int key)
 
 int tc_signer_start(struct tc_signer *ret, const char *path, int key, struct tc_failure *failure)
 {
+    const struct timeval patience = {.tv_sec = PATIENCE_S};
     int sockets[2];
     *ret = (struct tc_signer){.socket = -1, .key = path};
     _autofd_ int program =
@@ -126,6 +128,9 @@ int tc_signer_start(struct tc_signer *ret, const char *path, int key, struct tc_
         return tc_failure_set(failure, TOOLCAGE_ESYSTEM, "close other programs",
                               "cannot start toolcage-receipt: %s", strerror(errno));
     ret->socket = sockets[0];
+    /* a program that hangs must not stop a server forever */
+    (void)setsockopt(ret->socket, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    (void)setsockopt(ret->socket, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
     ret->pid = fork();
     if (ret->pid == 0)
         become(program, sockets[1], key);
@@ -192,9 +197,9 @@ int tc_signer_ask(const struct tc_signer *signer, enum tc_receipt_kind kind, con
            ret->length <= TC_RECEIPT_ENVELOPE_MAX;
     ret->bytes = fine ? calloc(1, ret->length + 1) : NULL;
     if (!ret->bytes || !receive_all(signer->socket, ret->bytes, ret->length))
-        return tc_failure_set(failure, TOOLCAGE_EHELPER,
-                              "install toolcage completely; see the system's log",
-                              "toolcage-receipt did not start, or ended unexpectedly");
+        return tc_failure_set(
+            failure, TOOLCAGE_EHELPER, "install toolcage completely; see the system's log",
+            "toolcage-receipt did not start, did not answer, or ended unexpectedly");
     if (answer == TC_RECEIPT_WRONG_KEY)
         return fail_key(failure, signer->key, "toolcage receipt key makes a key pair", ret->bytes);
     ret->done = answer == TC_RECEIPT_DONE;
@@ -205,6 +210,8 @@ void tc_signer_done(struct tc_signer *signer)
 {
     if (signer->socket >= 0)
         (void)close(signer->socket);
+    if (signer->pid > 0)
+        (void)kill(signer->pid, SIGKILL); /* it may hang, and has written what it answered */
     while (signer->pid > 0 && waitpid(signer->pid, NULL, 0) < 0 && errno == EINTR)
         ;
     *signer = (struct tc_signer){.socket = -1};

@@ -12,6 +12,7 @@
 #include "cli/call/lookup.h"
 #include "cli/show/diff.h"
 #include "cli/show/say.h"
+#include "cli/verbs/receipts.h"
 
 static const struct tc_option options[] = {
     TC_OPTION_POLICY,
@@ -23,6 +24,9 @@ static const struct tc_option options[] = {
      "also offer them, and those of tier ManualOnly: calls wait for toolcage approvals"},
     {"stream", 0, NULL, NULL,
      "send a tool's output while it runs, to clients that ask for progress or log messages"},
+    {"receipts", 0, NULL, NULL,
+     "add the signed receipt of each call to its result, as _meta (the policy needs [audit])"},
+    {"receipts-required", 0, NULL, NULL, "the same; a result without a receipt is an error"},
     TC_OPTIONS_HTTPD,
     TC_OPTION_HELP,
     {0},
@@ -42,6 +46,7 @@ static const char text[] =
     "examples:\n"
     "  toolcage mcp --policy tools.toml\n"
     "  toolcage mcp --policy tools.toml --workspace ~/project --name data-tools\n"
+    "  toolcage mcp --policy tools.toml --queue --receipts\n"
     "  toolcage mcp --policy tools.toml --listen 127.0.0.1:8931 --token-file ~/.config/token\n"
     "\n"
     "in a client's settings:\n"
@@ -69,6 +74,7 @@ struct place {
     const char *workspace, *digest;
     char *policy, *directory, *workspace_path; /* absolute; links are not followed: relative paths
                                                   of a policy start where it was named */
+    struct tc_receipts *receipts;              /* NULL: none are made */
 };
 
 /* An absolute path, owned; NULL: `path` is NULL, or memory is exhausted. */
@@ -78,9 +84,11 @@ static char *absolute(const char *directory, const char *path)
                                    : tc_cli_format("%s/%s", directory, path);
 }
 
-static int set_workspace(void *userdata, struct toolcage_call *call, struct toolcage_error **err)
+static int prepare_call(void *userdata, struct toolcage_call *call, struct toolcage_error **err)
 {
     const struct place *place = userdata;
+    if (place->receipts)
+        tc_receipts_begin(place->receipts, toolcage_call_id(call));
     return place->workspace ? toolcage_call_set(call, "workspace", place->workspace, err) : 0;
 }
 
@@ -134,8 +142,14 @@ static char *review_changes(void *userdata, struct toolcage_engine *engine, cons
     return NULL;
 }
 
+static char *sign_receipt(void *userdata, const char *call, char **ret_why)
+{
+    const struct place *place = userdata;
+    return tc_receipts_sign(place->receipts, call, ret_why);
+}
+
 static int serve_mcp(const struct tc_args *args, const struct tc_found *found,
-                     struct tc_failure *failure)
+                     struct tc_receipts *receipts, struct tc_failure *failure)
 {
     const char *workspace = tc_args_value(args, "workspace");
     _autofree_ char *directory = getcwd(NULL, 0);
@@ -145,22 +159,39 @@ static int serve_mcp(const struct tc_args *args, const struct tc_found *found,
                           .digest = toolcage_policy_digest(found->policy),
                           .policy = policy,
                           .directory = directory,
-                          .workspace_path = path};
+                          .workspace_path = path,
+                          .receipts = receipts};
     bool queues = tc_args_has(args, "queue");
     const struct tc_mcp_tools what = {.policy = found->policy,
                                       .path = found->path,
                                       .reloaded = reloaded,
                                       .say = say,
                                       .name = tc_args_value(args, "name"),
-                                      .narrow = set_workspace,
+                                      .narrow = prepare_call,
                                       .userdata = &place,
                                       .elicits = tc_args_has(args, "elicit"),
                                       .queues = queues,
                                       .streams = tc_args_has(args, "stream"),
                                       .review = review_changes,
-                                      .keep = queues ? keep : NULL};
+                                      .keep = queues ? keep : NULL,
+                                      .receipt = receipts ? sign_receipt : NULL,
+                                      .receipts_required = tc_args_has(args, "receipts-required")};
     int rc = tc_mcp_serve(&what, STDIN_FILENO, STDOUT_FILENO, tc_failure_error(failure));
     return tc_failure_of_pipes(failure, rc);
+}
+
+/* With or without receipts. */
+static int serve_pipes(const struct tc_args *args, const struct tc_found *found,
+                       struct tc_failure *failure)
+{
+    struct tc_receipts receipts;
+    if (!tc_args_has(args, "receipts") && !tc_args_has(args, "receipts-required"))
+        return serve_mcp(args, found, NULL, failure);
+    int rc = tc_receipts_open(&receipts, found->policy, failure);
+    if (!rc)
+        rc = serve_mcp(args, found, &receipts, failure);
+    tc_receipts_close(&receipts);
+    return rc;
 }
 
 static int check_pipes(const struct tc_args *args, const char *option, struct tc_failure *failure)
@@ -176,11 +207,10 @@ static int run_mcp(const struct tc_args *args)
 {
     _autofailure_ struct tc_failure failure = {0};
     _autofound_ struct tc_found found = {0};
+    static const char *const of_pipes[] = {"elicit", "queue", "receipts", "receipts-required"};
     int rc = check_name(tc_args_value(args, "name"), &failure);
-    if (!rc)
-        rc = check_pipes(args, "elicit", &failure);
-    if (!rc)
-        rc = check_pipes(args, "queue", &failure);
+    for (size_t i = 0; !rc && i < TC_COUNT(of_pipes); i++)
+        rc = check_pipes(args, of_pipes[i], &failure);
     if (!rc)
         rc = tc_httpd_check(args, &failure);
     if (!rc)
@@ -191,7 +221,7 @@ static int run_mcp(const struct tc_args *args)
                             "there is no policy here, so there are no tools to serve");
     if (!rc)
         rc = tc_args_has(args, "listen") ? tc_httpd_become(args, &found, &failure)
-                                         : serve_mcp(args, &found, &failure);
+                                         : serve_pipes(args, &found, &failure);
     return rc ? tc_failure_tell(&failure, args, NULL) : 0;
 }
 

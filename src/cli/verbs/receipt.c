@@ -14,7 +14,7 @@
 #include "cli/show/say.h"
 #include "cli/show/table.h"
 
-enum { EXIT_UNVERIFIED = 1, ULID = 26 };
+enum { EXIT_UNVERIFIED = 1, ULID = 26, SAVED_MAX = 64 << 20 };
 
 static int check_call(const char *call, struct tc_failure *failure)
 {
@@ -251,6 +251,19 @@ static struct verdict judge(const struct verify *v, const struct tc_signer_answe
                       : compare_log(v, call, answer->bytes, answer->length);
 }
 
+/* The receipt in the result of toolcage mcp --receipts: the response, its result, or the _meta in
+ * it, as far as the client has saved that. Otherwise the whole text. */
+static struct tc_slice find_receipt(const char *bytes, size_t length)
+{
+    static const char *const ways[] = {"result", "_meta", "toolcage/receipt"};
+    struct tc_slice whole = {bytes, length}, found = tc_scan_whole(bytes, length);
+    for (size_t i = 0; i < TC_COUNT(ways) && tc_scan_is_object(found); i++) {
+        struct tc_slice inner = tc_json_get(found, ways[i]);
+        found = inner.at ? inner : found;
+    }
+    return tc_scan_is_object(found) && tc_json_get(found, "payload").at ? found : whole;
+}
+
 static int verify_bytes(struct verify *v, const char *file, const char *bytes, size_t length)
 {
     struct tc_signer_answer answer;
@@ -278,9 +291,11 @@ static int verify_file(struct verify *v, const char *file)
     size_t length = 0;
     if (is_stray_pipe(file))
         return print_bad(v, file, "is a pipe: pass its content as input, and name -");
-    _autofree_ char *bytes = tc_cli_read_input(file, TC_RECEIPT_ENVELOPE_MAX, &length);
-    if (bytes)
-        return verify_bytes(v, file, bytes, length);
+    _autofree_ char *bytes = tc_cli_read_input(file, SAVED_MAX, &length);
+    struct tc_slice receipt = bytes ? find_receipt(bytes, length) : (struct tc_slice){0};
+    if (receipt.at && receipt.length <= TC_RECEIPT_ENVELOPE_MAX)
+        return verify_bytes(v, file, receipt.at, receipt.length);
+    errno = bytes ? EFBIG : errno;
     _autofree_ char *wrong = tc_cli_format(
         errno == EFBIG ? "is larger than a receipt can be" : "cannot be read: %s", strerror(errno));
     return print_bad(v, file, wrong);

@@ -21,7 +21,7 @@
 #include "state/store.h"
 
 /* a segment for each record, besides its "open" */
-static const struct tc_audit_options one = {.sync = TC_SYNC_NONE, .segment = 1};
+static struct tc_audit_options one = {.sync = TC_SYNC_NONE, .segment = 1};
 static const char mine[] = "01JD8XKQ7PZ3T5V9WYB2C4D6E8", other[] = "01JD8XKQ7PZ3T5V9WYB2C4D6E9";
 static char place[64];
 
@@ -197,6 +197,49 @@ static void call_that_was_started_again_has_its_last_records(void **state)
     tc_audit_evidence_done(&found);
 }
 
+/* One segment for all records, or one for each. */
+static void search_starts_at_the_end_of_an_earlier_log(void **state)
+{
+    static const struct tc_audit_options all = {.sync = TC_SYNC_NONE};
+    const struct tc_audit_options before = one;
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct tc_audit_place since;
+        struct tc_audit_evidence found;
+        one = i ? all : before;
+        add("run", other, "");
+        _autofd_ int dir = open_log();
+        assert_int_equal(tc_audit_end(dir, &since), 0);
+        assert_true(since.at > 0);
+        add("run", mine, "");
+        add("result", other, "");
+        add("result", mine, "");
+        assert_int_equal(tc_audit_evidence_since(dir, mine, &since, &found), 0);
+        assert_null(found.fault);
+        assert_true(found.decision.text && found.result.text);
+        tc_audit_evidence_done(&found);
+        assert_int_equal(tc_audit_evidence_since(dir, other, &since, &found), 0);
+        assert_true(!found.decision.text && found.result.text);
+        tc_audit_evidence_done(&found);
+        assert_int_equal(leave(NULL), 0);
+        assert_int_equal(enter(NULL), 0);
+    }
+    one = before;
+}
+
+static void end_of_an_empty_log_is_its_beginning(void **state)
+{
+    struct tc_audit_place end;
+    (void)state;
+    _autofd_ int dir = open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    assert_int_equal(tc_audit_end(dir, &end), -1);
+    add("run", mine, "");
+    remove_segment(0);
+    _autofd_ int empty = open_log();
+    assert_int_equal(tc_audit_end(empty, &end), 0);
+    assert_true(!end.segment[0] && !end.at);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -209,6 +252,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(second_records_are_found, enter, leave),
         cmocka_unit_test_setup_teardown(call_that_was_started_again_has_its_last_records, enter,
                                         leave),
+        cmocka_unit_test_setup_teardown(search_starts_at_the_end_of_an_earlier_log, enter, leave),
+        cmocka_unit_test_setup_teardown(end_of_an_empty_log_is_its_beginning, enter, leave),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
