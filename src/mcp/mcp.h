@@ -31,6 +31,8 @@ struct tc_mcp_tools {
     bool elicits; /* the client asks its user */
     bool queues;  /* calls wait in the queue of approvals, unless the client can ask its user */
     bool streams; /* clients that want progress or log messages get output while a tool runs */
+    /* With `queues`, called for each new request in the queue; NULL: for none. */
+    void (*notify)(void *userdata, const char *id);
     /* With `queues`, also offers tools of tier ManualOnly: stores a call that only a person starts.
      * Returns what the model hears; owned, NULL: out of memory. */
     char *(*keep)(void *userdata, const char *tool, const char *arguments);

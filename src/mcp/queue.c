@@ -9,6 +9,13 @@
 
 #include "mcp/server.h"
 
+void tc_mcp_tell_operator(const struct tc_mcp_call *c)
+{
+    const struct tc_mcp_tools *what = c->request.session->server->what;
+    if (what->notify)
+        what->notify(what->userdata, tc_wait_id(c->wait));
+}
+
 int tc_mcp_enqueue(struct tc_mcp_call *c, const char *text, const char *digest,
                    struct toolcage_error **err)
 {
@@ -25,8 +32,10 @@ int tc_mcp_enqueue(struct tc_mcp_call *c, const char *text, const char *digest,
     c->digest = strdup(digest);
     if (!c->digest)
         return TOOLCAGE_EMEMORY;
-    if (tc_wait_begin(text, "mcp", &c->wait, &fault) == 0)
+    if (tc_wait_begin(text, "mcp", &c->wait, &fault) == 0) {
+        tc_mcp_tell_operator(c);
         return TC_MCP_WAITS;
+    }
     int rc = toolcage_call_deny(c->call, fault.text, err);
     return rc < 0 ? rc : TC_MCP_STARTS; /* start refuses the call */
 }

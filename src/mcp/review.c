@@ -147,8 +147,10 @@ static bool ask_queue(struct tc_mcp_call *c, const char *tool)
     struct tc_queue_fault fault;
     const struct tc_queue_changes changes = {
         .call = toolcage_call_id(c->call), .digest = c->digest, .tool = tool, .count = c->changes};
-    if (tc_wait_begin_changes(&changes, "mcp", &c->wait, &fault) == 0)
+    if (tc_wait_begin_changes(&changes, "mcp", &c->wait, &fault) == 0) {
+        tc_mcp_tell_operator(c);
         return true;
+    }
     note_staged(c, fault.text);
     return false;
 }

@@ -324,6 +324,8 @@ void tc_mcp_again_done(struct tc_mcp *server);
 /* Stores the request; `text` is the library's JSON. Returns as tc_mcp_elicit(). */
 int tc_mcp_enqueue(struct tc_mcp_call *c, const char *text, const char *digest,
                    struct toolcage_error **err);
+/* Tells the host of the call's new request. */
+void tc_mcp_tell_operator(const struct tc_mcp_call *c);
 /* Passes the answer on to the call, if there is one. False: it has no answer, or does not wait in
  * the queue. */
 bool tc_mcp_queue_take(struct tc_mcp_call *c);

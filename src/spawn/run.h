@@ -10,4 +10,9 @@
  * not started (EPERM: a tool may have written it). Forks, so the caller must have one thread. */
 int tc_spawn_run(const char *name, const char *const *words);
 
+/* In a new child of a process with one thread: becomes the program at this absolute path, without
+ * arguments, with standard input from `in`. Returns only on failure, as errno (EPERM: a tool may
+ * have written it). */
+int tc_spawn_turn_into(const char *path, int in);
+
 #endif

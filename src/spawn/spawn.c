@@ -168,3 +168,16 @@ int tc_spawn_run(const char *name, const char *const *words)
     }
     return pid < 0 ? -1 : await(pid);
 }
+
+int tc_spawn_turn_into(const char *path, int in)
+{
+    _autostrv_ struct tc_strv env = {0};
+    _autoprovenance_ struct tc_provenance writers;
+    char *argv[] = {(char *)(uintptr_t)path, NULL};
+    if (!tc_provenance_here(&writers, NULL, NULL) || !tc_spawn_environment(&env))
+        return ENOMEM;
+    _autofree_ char *found = tc_spawn_find(&writers, path);
+    return found ? tc_spawn_become(&(struct tc_spawn){
+                       .path = found, .argv = argv, .env = env.items, .in = in, .out = -1})
+                 : errno;
+}

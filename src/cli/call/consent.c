@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "approve/queue/queue.h"
+#include "cli/call/notify.h"
 #include "cli/show/json.h"
 #include "cli/show/say.h"
 
@@ -175,6 +176,7 @@ static int wait_for_person(struct toolcage_call *call, const char *asker, const 
         return fail_queue(call, &fault, failure);
     tc_cli_say("the call waits for a person's approval: toolcage approvals show %s",
                tc_wait_id(wait));
+    tc_notify_request(tc_wait_id(wait));
     while ((answer = tc_wait_look(wait, &reason)) == TC_ANSWER_NONE)
         (void)nanosleep(&pause, NULL);
     tc_wait_end(wait);

@@ -19,6 +19,7 @@
 
 #include "cli/call/consent.h"
 #include "cli/call/last.h"
+#include "cli/call/notify.h"
 #include "cli/call/outdir.h"
 #include "cli/show/clean.h"
 #include "cli/show/report.h"
@@ -371,7 +372,10 @@ int tc_run(struct tc_setup *setup, const struct tc_args *args, const char *tool,
     run.mark.plain = !tc_cli_draws(run.shown[STDERR_FILENO] ? STDERR_FILENO : STDOUT_FILENO);
     struct tc_failure failure = {0};
     _autooutdir_ struct tc_outdir dir = {.fd = -1};
-    int code = tc_outdir_open(args, setup, &dir, &failure) ||
+    const struct tc_writers writers = {.policy = setup->found.policy,
+                                       .workspace = tc_args_value(args, "workspace")};
+    int code = tc_notify_use(args, writers, &failure) ||
+                       tc_outdir_open(args, setup, &dir, &failure) ||
                        run_call(&run, input, tc_args_has(args, "json"), &failure)
                    ? tc_failure_tell(&failure, args, tool)
                    : finish_run(&run, setup, args, tool, &dir);

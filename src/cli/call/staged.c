@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "cli/call/notify.h"
 #include "cli/call/question.h"
 #include "cli/show/diff.h"
 #include "cli/show/say.h"
@@ -110,6 +111,7 @@ int tc_staged_wait(struct toolcage_engine *engine, const char *call, const char 
         return -1;
     tc_cli_say("the changes wait for a person's approval: toolcage approvals show %s",
                tc_wait_id(wait));
+    tc_notify_request(tc_wait_id(wait));
     for (unsigned looks = 0; (answer = tc_wait_look(wait, &reason)) == TC_ANSWER_NONE; looks++) {
         if (is_gone(engine, call, looks, &gone))
             break;

@@ -45,6 +45,7 @@ struct tc_args {
 #define TC_OPTION_WORKSPACE {"workspace", 0, "DIR", "workspace", "the directory mounted as /workspace (default: this one)"}
 #define TC_OPTION_TIMINGS {"timings", 0, NULL, NULL, "show on standard error how long each step took"}
 #define TC_OPTION_QUEUE   {"queue", 0, NULL, NULL, "without a terminal, wait until a person answers: toolcage approvals"}
+#define TC_OPTION_NOTIFY  {"notify", 0, "PROGRAM", NULL, "with --queue: start this program for each request, which it reads"}
 #define TC_OPTION_SESSION {"session", 0, "NAME", NULL, "reuse the session's /tmp and uncommitted changes"}
 #define TC_OPTION_STDIN   {"stdin", 0, "auto|pass|none", NULL, "whether the tool reads standard input (auto: not from a terminal)"}
 #define TC_OPTION_OUTPUT_DIR {"output-dir", 0, "DIR", NULL, "where to write the files of --collect"}

@@ -13,6 +13,7 @@
 
 #include "approve/queue/queue.h"
 #include "cli/call/consent.h"
+#include "cli/call/notify.h"
 #include "cli/call/staged.h"
 #include "cli/show/clean.h"
 #include "cli/show/failure.h"
@@ -130,15 +131,6 @@ static void put_string(FILE *out, const char *key, const char *value)
     tc_cli_json_string(out, value);
 }
 
-static void put_object(FILE *out, const struct tc_queued *q)
-{
-    (void)fprintf(out, "{\"id\":\"%s\",\"created\":%" PRId64 ",\"expires\":%" PRId64, q->id,
-                  q->created, q->expires);
-    put_string(out, "asker", q->asker);
-    put_string(out, "digest", q->digest);
-    (void)fprintf(out, ",\"subject\":%s}", q->subject);
-}
-
 static void put_kept(FILE *out, const struct tc_kept *kept)
 {
     int64_t age = (int64_t)time(NULL) - kept->created;
@@ -175,7 +167,7 @@ static int print_json(const struct list *list)
     (void)fputs("{\"requests\":[", out);
     for (size_t i = 0; i < list->count; i++) {
         (void)fputs(i ? "," : "", out);
-        put_object(out, &list->items[i]);
+        tc_notify_put(out, &list->items[i]);
     }
     (void)fputs("],\"calls\":[", out);
     for (size_t i = 0; i < list->kept_count; i++) {
@@ -272,7 +264,7 @@ static int show(const struct tc_args *args, const struct tc_queued *q, struct tc
     if (!out)
         return tc_cli_no_memory();
     if (tc_args_has(args, "json")) {
-        put_object(out, q);
+        tc_notify_put(out, q);
         return print_stream(out, &all);
     }
     put_row(out, q, NULL);

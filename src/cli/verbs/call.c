@@ -13,9 +13,11 @@
 enum { ARGUMENTS_MAX = 4 << 20 };
 
 static const struct tc_option options[] = {
-    TC_OPTION_POLICY,  TC_OPTIONS_NARROWING, TC_OPTION_SESSION,
-    TC_OPTION_QUEUE,   TC_OPTION_OUTPUT_DIR, TC_OPTION_JSON,
-    TC_OPTION_TIMINGS, TC_OPTION_HELP,       {0},
+    TC_OPTION_POLICY,  TC_OPTIONS_NARROWING,
+    TC_OPTION_SESSION, TC_OPTION_QUEUE,
+    TC_OPTION_NOTIFY,  TC_OPTION_OUTPUT_DIR,
+    TC_OPTION_JSON,    TC_OPTION_TIMINGS,
+    TC_OPTION_HELP,    {0},
 };
 
 static const char text[] = "Runs the command that the policy registered for TOOL, as a model "

@@ -16,6 +16,7 @@ static const struct tc_option options[] = {
     TC_OPTIONS_NARROWING,
     TC_OPTION_SESSION,
     TC_OPTION_QUEUE,
+    TC_OPTION_NOTIFY,
     TC_OPTION_OUTPUT_DIR,
     TC_OPTION_STDIN,
     TC_OPTION_JSON,

@@ -10,6 +10,7 @@
 #include "approve/queue/queue.h"
 #include "cli/call/httpd.h"
 #include "cli/call/lookup.h"
+#include "cli/call/notify.h"
 #include "cli/show/diff.h"
 #include "cli/show/say.h"
 #include "cli/verbs/receipts.h"
@@ -22,6 +23,7 @@ static const struct tc_option options[] = {
      "also offer tools of tier HumanApprove: the client asks its user to approve each call"},
     {"queue", 0, NULL, NULL,
      "also offer them, and those of tier ManualOnly: calls wait for toolcage approvals"},
+    TC_OPTION_NOTIFY,
     {"stream", 0, NULL, NULL,
      "send a tool's output while it runs, to clients that ask for progress or log messages"},
     {"receipts", 0, NULL, NULL,
@@ -142,6 +144,12 @@ static char *review_changes(void *userdata, struct toolcage_engine *engine, cons
     return NULL;
 }
 
+static void notify(void *userdata, const char *id)
+{
+    (void)userdata;
+    tc_notify_request(id);
+}
+
 static char *sign_receipt(void *userdata, const char *call, char **ret_why)
 {
     const struct place *place = userdata;
@@ -173,9 +181,13 @@ static int serve_mcp(const struct tc_args *args, const struct tc_found *found,
                                       .queues = queues,
                                       .streams = tc_args_has(args, "stream"),
                                       .review = review_changes,
+                                      .notify = notify,
                                       .keep = queues ? keep : NULL,
                                       .receipt = receipts ? sign_receipt : NULL,
                                       .receipts_required = tc_args_has(args, "receipts-required")};
+    const struct tc_writers writers = {.policy = found->policy, .workspace = workspace};
+    if (tc_notify_use(args, writers, failure))
+        return -1;
     int rc = tc_mcp_serve(&what, STDIN_FILENO, STDOUT_FILENO, tc_failure_error(failure));
     return tc_failure_of_pipes(failure, rc);
 }
@@ -207,7 +219,8 @@ static int run_mcp(const struct tc_args *args)
 {
     _autofailure_ struct tc_failure failure = {0};
     _autofound_ struct tc_found found = {0};
-    static const char *const of_pipes[] = {"elicit", "queue", "receipts", "receipts-required"};
+    static const char *const of_pipes[] = {"elicit", "queue", "notify", "receipts",
+                                           "receipts-required"};
     int rc = check_name(tc_args_value(args, "name"), &failure);
     for (size_t i = 0; !rc && i < TC_COUNT(of_pipes); i++)
         rc = check_pipes(args, of_pipes[i], &failure);
