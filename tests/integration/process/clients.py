@@ -7,23 +7,15 @@ name the proxy, and without them.
 usage: clients.py TOOLCAGE USER [long [go]]     long: only the clients that take seconds of CPU time each; go: also a Go program, which
                                                 must be compiled first"""
 
-import base64
-import functools
 import getpass
 import glob
-import gzip  # noqa: F401  tarfile would import it later, when an ordinary user can no longer read it
-import hashlib
-import http.server
-import io
-import json
 import os
 import shutil
 import subprocess
 import sys
-import tarfile
-import zipfile
 
-from internet import API, CA, Threaded, network, serve, shell_with, target
+from internet import API, CA, network, shell_with, target
+from stocked import stock
 
 USER = getpass.getuser()
 
@@ -128,67 +120,6 @@ def programs(s):
         check(
             answer.out.count('"host": "api.example.com"') == 2, f"{name}: with and without the proxy", answer
         )
-
-
-def wheel(path):
-    """Writes a minimal package for pip."""
-    with zipfile.ZipFile(path, "w") as file:
-        file.writestr("tiny.py", "print('tiny is here')\n")
-        file.writestr("tiny-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n")
-        file.writestr(
-            "tiny-1.0.dist-info/WHEEL",
-            "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-        )
-        file.writestr("tiny-1.0.dist-info/RECORD", "")
-
-
-def tarball(path):
-    """Writes a minimal package for npm."""
-    with tarfile.open(path, "w:gz") as file:
-        for name, text in (
-            ("package.json", '{"name": "tiny", "version": "1.0.0"}'),
-            ("index.js", "console.log('tiny is here')\n"),
-        ):
-            info = tarfile.TarInfo("package/" + name)
-            info.size = len(text)
-            file.addfile(info, io.BytesIO(text.encode()))
-
-
-def stock(root):
-    """Starts a plain HTTP server with a package index for pip, a registry for npm, and a git repository."""
-    for name in ("simple/tiny", "npm", "work"):
-        os.makedirs(f"{root}/{name}")
-    wheel(f"{root}/simple/tiny/tiny-1.0-py3-none-any.whl")
-    with open(f"{root}/simple/tiny/index.html", "w", encoding="ascii") as file:
-        file.write('<a href="tiny-1.0-py3-none-any.whl">tiny-1.0-py3-none-any.whl</a>\n')
-    tarball(f"{root}/npm/tiny.tgz")
-    with open(f"{root}/npm/tiny.tgz", "rb") as file:
-        digest = base64.b64encode(hashlib.sha512(file.read()).digest()).decode()
-    version = {
-        "name": "tiny",
-        "version": "1.0.0",
-        "dist": {"tarball": "http://files.example.com:8088/npm/tiny.tgz", "integrity": "sha512-" + digest},
-    }
-    with open(f"{root}/npm/tiny", "w", encoding="ascii") as file:
-        json.dump({"name": "tiny", "dist-tags": {"latest": "1.0.0"}, "versions": {"1.0.0": version}}, file)
-    if shutil.which("git"):
-        with open(f"{root}/work/said", "w", encoding="ascii") as file:
-            file.write("cloned\n")
-        who = ["-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "safe.directory=*"]
-        for words in (
-            ["init", "-q"],
-            ["add", "said"],
-            ["commit", "-qm", "said"],
-            ["clone", "-q", "--bare", ".", "../repo.git"],
-        ):
-            subprocess.run(["git", *who, *words], cwd=f"{root}/work", check=True, capture_output=True)
-        subprocess.run(["git", *who, "update-server-info"], cwd=f"{root}/repo.git", check=True)
-
-    class Files(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, *_):
-            pass
-
-    serve(Threaded((API, 8088), functools.partial(Files, directory=root)))
 
 
 JAVA = """
