@@ -27,6 +27,7 @@ struct tc_proxy {
     struct tc_init_network network;
     struct tc_egress_stats *stats;
     int control;          /* the helper's end */
+    bool records;         /* requests and responses */
     bool killed;          /* by the helper, with the cage */
     bool finishing, done; /* delivers the tool's last data; has delivered all */
     pid_t pid;            /* 0: not started, or ended */
@@ -173,7 +174,7 @@ static int start_process(struct tc_cage *cage, struct tc_proxy *x, int program)
 
 static int send_config(struct tc_cage *cage, struct tc_proxy *x, bool ipv6)
 {
-    bool values = cage->plan->secret_count;
+    bool values = cage->plan->secret_count && !cage->plan->replays;
     struct tc_egress_config config = {.net = cage->plan->net,
                                       .net_count = cage->plan->net_count,
                                       .secrets = cage->plan->secrets,
@@ -184,11 +185,16 @@ static int send_config(struct tc_cage *cage, struct tc_proxy *x, bool ipv6)
                                       .ipv6 = ipv6,
                                       .connections = cage->plan->limits.connections,
                                       .transfer = cage->plan->limits.transfer,
-                                      .bandwidth = cage->plan->limits.bandwidth};
+                                      .bandwidth = cage->plan->limits.bandwidth,
+                                      .exchanges = cage->exchanges_fd,
+                                      .replays = cage->plan->replays};
     if (values == (cage->secrets_fd >= 0) && tc_egress_config_fine(&config) &&
         tc_task_send(x->control, &tc_egress_config_fields, &config) == 0) {
         if (values)
             (void)close(TAKE_FD(cage->secrets_fd));
+        x->records = cage->exchanges_fd >= 0 && !cage->plan->replays;
+        if (cage->exchanges_fd >= 0)
+            (void)close(TAKE_FD(cage->exchanges_fd));
         return 0;
     }
     return fail_proxy(cage, "toolcage-egress", "free memory on this host",
@@ -291,13 +297,14 @@ int tc_proxy_event(struct tc_cage *cage)
  * short wait; the rest is delivered after the cage has ended. */
 static void deliver(struct tc_proxy *x)
 {
-    enum { LOOK_MS = 10 };
+    enum { SHORT_MS = 10, RECORD_MS = 200 }; /* an incomplete record cannot be replayed */
+    const int look_ms = x->records ? RECORD_MS : SHORT_MS;
     const struct tc_egress_message finish = {.kind = TC_EGRESS_FINISH};
     struct tc_egress_message m = {0};
     struct pollfd ready = {.fd = x->control, .events = POLLIN};
     x->finishing = tc_send(x->control, &finish, sizeof(finish), NULL, 0) == 0;
-    int64_t until = tc_now_us() + LOOK_MS * 1000;
-    while (x->finishing && !x->done && tc_now_us() < until && poll(&ready, 1, LOOK_MS) > 0)
+    int64_t until = tc_now_us() + look_ms * 1000;
+    while (x->finishing && !x->done && tc_now_us() < until && poll(&ready, 1, look_ms) > 0)
         x->done = recv(x->control, &m, sizeof(m), MSG_DONTWAIT) <= 0 || m.kind == TC_EGRESS_DONE;
 }
 

@@ -38,21 +38,37 @@ static char *entry_for(const char *target, const struct tc_egress_denial *d)
     char address[TC_EGRESS_ADDRESS_MAX];
     struct tc_complaint c;
     _auto_(tc_net_entry_done) struct tc_net_entry to = {0};
-    memcpy(address, d->address, sizeof(address));
+    memcpy(address, d->detail, sizeof(address));
     address[sizeof(address) - 1] = '\0';
     if (!tc_host_is_address(address) || tc_endpoint_read(target, &to, &c) != 0)
         return NULL;
     return tc_endpoint_write(address, to.port);
 }
 
+/* The request that the record does not have, or NULL. Owned. */
+static char *hint_at_request(const struct tc_egress_denial *d)
+{
+    char request[TC_EGRESS_DETAIL_MAX];
+    memcpy(request, d->detail, sizeof(request));
+    request[sizeof(request) - 1] = '\0';
+    for (const char *c = request; *c; c++)
+        if (*c < ' ' || *c > '~')
+            return NULL;
+    return request[0] ? tc_format("%s: the recorded call made no such request", request) : NULL;
+}
+
 static void list_denial(struct tc_cage *cage, const struct tc_egress_denial *d, const char *target)
 {
     bool by_address = d->reason == TC_EGRESS_NOT_PUBLIC;
+    bool replayed = d->reason == TC_EGRESS_NOT_KEPT;
     _autofree_ char *entry = by_address ? entry_for(target, d) : NULL;
+    _autofree_ char *request = replayed ? hint_at_request(d) : NULL;
     tc_notify_list(cage,
-                   &(struct tc_listed){.kind = by_address ? TC_DENIAL_PRIVATE : TC_DENIAL_CONNECT,
+                   &(struct tc_listed){.kind = by_address ? TC_DENIAL_PRIVATE
+                                               : replayed ? TC_DENIAL_REPLAYED
+                                                          : TC_DENIAL_CONNECT,
                                        .target = target,
-                                       .hint = hints[d->reason],
+                                       .hint = request ? request : hints[d->reason],
                                        .endpoint = entry},
                    atomic_load(&d->count));
 }

@@ -162,14 +162,15 @@ static int start_cold(struct tc_cage *cage)
     return p->ops && p->ops->outer ? p->ops->outer(cage) : clone_cold(cage, &p->init);
 }
 
-/* A plan with a fixed id is one of a VM's guest: there the granted ports are the host's. */
+/* A plan with a fixed id is one of a VM's guest: there the granted ports are the host's. A replay
+ * reaches no service of this host. */
 static void tell_observer(struct tc_process_cage *p, const struct tc_plan *plan)
 {
     const struct tc_init_config *init = &p->init;
     p->observer.of = (struct tc_observed){.watch = init->watch,
                                           .unix_sockets = init->unix_sockets,
                                           .mounts = !p->trees.unmounted,
-                                          .loopback = !plan->uid,
+                                          .loopback = !plan->uid && !plan->replays,
                                           .uid = init->uid,
                                           .gid = init->gid,
                                           .clear_groups = init->wait_for_maps,

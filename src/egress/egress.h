@@ -47,6 +47,8 @@ struct tc_egress_config {
     bool ipv6;                    /* the cage has IPv6: DNS replies may hold IPv6 addresses */
     int64_t connections;          /* maximum of concurrent connections */
     int64_t transfer, bandwidth;  /* bytes in total, and per second; 0: unlimited */
+    int exchanges;                /* the file of requests (exchanges.h); -1: none */
+    bool replays;                 /* answer from that file; else record in it */
 };
 
 extern const struct tc_fields tc_egress_config_fields;
@@ -93,6 +95,7 @@ enum tc_egress_reason {
     TC_EGRESS_NOT_REQUEST,   /* the entries of the host name other methods or paths */
     TC_EGRESS_NOT_SPOKEN,    /* the client broke off a TLS connection that is inspected */
     TC_EGRESS_SPENT,         /* the call's `transfer` is used up */
+    TC_EGRESS_NOT_KEPT,      /* a replay: the recorded call made no such request */
     TC_EGRESS_REASONS
 };
 
@@ -115,14 +118,16 @@ enum {
     TC_EGRESS_DENIALS_MAX = 100,
     TC_EGRESS_DESTINATIONS_MAX = 100,
     TC_EGRESS_TARGET_MAX = 272,
-    TC_EGRESS_ADDRESS_MAX = 64
+    TC_EGRESS_ADDRESS_MAX = 64,
+    TC_EGRESS_DETAIL_MAX = 160
 };
 
 /* Target: "host:port", or "host" for a DNS query; printable ASCII, NUL-terminated. Records below
  * a list's count are complete; the counters inside a record still change. */
 struct tc_egress_denial {
     char target[TC_EGRESS_TARGET_MAX];
-    char address[TC_EGRESS_ADDRESS_MAX]; /* NOT_PUBLIC: the address of the name; "": not known */
+    /* NOT_PUBLIC: the address of the name; NOT_KEPT: the request; "": not known */
+    char detail[TC_EGRESS_DETAIL_MAX];
     int32_t reason;
     bool resolve; /* denied was a DNS query; otherwise a connection */
     _Atomic uint32_t count;

@@ -32,12 +32,13 @@ void tc_again_keep(struct tc_job_record *j)
 {
     struct tc_again *a = &j->again;
     a->possible = writes(&j->plan) && keep(j->cage.stdin_fd, &a->input) &&
-                  keep(j->cage.secrets_fd, &a->secrets);
+                  keep(j->cage.secrets_fd, &a->secrets) &&
+                  keep(j->cage.exchanges_fd, &a->exchanges);
 }
 
 void tc_again_drop(struct tc_job_record *j)
 {
-    int *fds[] = {&j->again.input, &j->again.secrets};
+    int *fds[] = {&j->again.input, &j->again.secrets, &j->again.exchanges};
     for (size_t i = 0; i < TC_COUNT(fds); i++)
         if (*fds[i] >= 0)
             (void)close(TAKE_FD(*fds[i]));
@@ -97,5 +98,6 @@ void tc_again_reset(struct tc_job_record *j)
     j->cage.executor = executor;
     j->cage.stdin_fd = TAKE_FD(a->input);
     j->cage.secrets_fd = TAKE_FD(a->secrets);
+    j->cage.exchanges_fd = TAKE_FD(a->exchanges);
     j->cage.instead_because = a->why[0] ? a->why : NULL;
 }

@@ -456,7 +456,7 @@ struct tc_job_record *tc_job_new(struct tc_loop *loop, struct tc_workers *worker
 {
     struct tc_job_record *j = calloc(1, sizeof(*j));
     _autofd_ int plan_fd = fds->plan, socket = fds->socket, input = fds->input,
-                 secrets = fds->secrets;
+                 secrets = fds->secrets, exchanges = fds->exchanges;
     if (!j)
         return NULL;
     *j = (struct tc_job_record){.loop = loop,
@@ -465,10 +465,11 @@ struct tc_job_record *tc_job_new(struct tc_loop *loop, struct tc_workers *worker
                                 .inside = job->inside,
                                 .socket = TAKE_FD(socket),
                                 .feed = {.from = -1, .to = -1},
-                                .again = {.input = -1, .secrets = -1}};
+                                .again = {.input = -1, .secrets = -1, .exchanges = -1}};
     j->begun_us = tc_now_us();
     j->cage = tc_cage_empty(&j->plan, &j->outcome);
     j->cage.secrets_fd = TAKE_FD(secrets);
+    j->cage.exchanges_fd = TAKE_FD(exchanges);
     j->outcome.exit_code = -1;
     j->outcome.failure.clause = -1;
     tc_job_attach(j);

@@ -251,7 +251,7 @@ static bool start_job(struct tc_inline *s)
     s->waits = false;
     job.stdin_kind = reads ? TC_STDIN_PIPE : TC_STDIN_NONE;
     job.secrets = s->secrets >= 0;
-    job.inside = job.plan_bytes = 0;
+    job.inside = job.plan_bytes = job.exchanges = 0;
     watch_source(s, &s->job, s->job_fd, EPOLLIN);
     int fds[4];
     size_t count = 0;

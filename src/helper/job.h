@@ -90,8 +90,8 @@ struct tc_feed {
 struct tc_again {
     bool possible, due;
     int count;
-    int input, secrets; /* duplicates of the cage's fds until the tool runs; -1: none */
-    char why[256];      /* the reason for another mode of the workspace; "": it is the first */
+    int input, secrets, exchanges; /* duplicates of the cage's fds until the tool runs; -1: none */
+    char why[256]; /* the reason for another mode of the workspace; "": it is the first */
 };
 
 struct tc_terminal {
@@ -145,7 +145,7 @@ static inline bool tc_job_over(const struct tc_job_record *job)
 /* begin.c */
 /* The fds that arrived with a job; -1: absent. */
 struct tc_job_fds {
-    int socket, plan, input, secrets;
+    int socket, plan, input, secrets, exchanges;
     const char *inside; /* the plan itself (job->plan_bytes bytes), if not in a file; borrowed */
 };
 /* Begins a job. Takes ownership of the fds, also on failure. Returns the job with `others` (a list

@@ -51,8 +51,9 @@ static void take_job(const struct tc_job *job, const char *inside, const int *fd
         job->kind == TC_JOB_CALL || job->kind == TC_JOB_CHANGES || job->kind == TC_JOB_SESSIONS;
     bool input = plan && job->stdin_kind != TC_STDIN_NONE;
     bool secrets = job->kind == TC_JOB_CALL && job->secrets;
+    bool exchanges = job->kind == TC_JOB_CALL && job->exchanges;
     bool file = plan && !inside;
-    size_t wanted = 1 + (size_t)file + (size_t)input + (size_t)secrets;
+    size_t wanted = 1 + (size_t)file + (size_t)input + (size_t)secrets + (size_t)exchanges;
     if (count != wanted || memcmp(job->build, expected.build, sizeof(expected.build)) != 0) {
         /* the library detects the closed socket and reports that the builds differ */
         tc_close_all(fds, count);
@@ -61,7 +62,8 @@ static void take_job(const struct tc_job *job, const char *inside, const int *fd
     const struct tc_job_fds given = {.socket = fds[0],
                                      .plan = file ? fds[1] : -1,
                                      .input = input ? fds[1 + file] : -1,
-                                     .secrets = secrets ? fds[count - 1] : -1,
+                                     .secrets = secrets ? fds[count - 1 - exchanges] : -1,
+                                     .exchanges = exchanges ? fds[count - 1] : -1,
                                      .inside = inside};
     struct tc_job_record *j = tc_job_new(&helper.loop, &helper.workers, job, &given, helper.jobs);
     if (j)
@@ -85,7 +87,7 @@ static void on_engine(struct tc_source *s)
         struct tc_job job;
         char bytes[sizeof(struct tc_job) + TC_PLAN_INSIDE_MAX];
     } in;
-    int fds[4];
+    int fds[5];
     size_t count = 0;
     pid_t pid = -1;
     uid_t uid = (uid_t)-1;

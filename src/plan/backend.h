@@ -145,10 +145,12 @@ struct tc_cage {
     struct tc_trees *trees; /* points into `priv` if the backend shows host paths in the cage */
     struct tc_workspace *workspace; /* points into `priv` if the tool's file changes are tracked */
     struct tc_observer *observer;   /* points into `priv` if denials are observed */
-    int secrets_fd; /* in: memory file with the values of plan->secrets (tc_secret_values_visit);
-                       -1: none. Owned by the cage. */
-    int stdin_fd;   /* in: read end of the tool's standard input, or -1 for the null device; start()
-                       takes it */
+    int secrets_fd;   /* in: memory file with the values of plan->secrets (tc_secret_values_visit);
+                         -1: none. Owned by the cage. */
+    int exchanges_fd; /* in: memory file with requests and responses, for the proxy
+                         (egress/exchanges.h); -1: none. Owned by the cage. */
+    int stdin_fd; /* in: read end of the tool's standard input, or -1 for the null device; start()
+                     takes it */
     /* out: read end of the tool's standard output, non-blocking. With a terminal, some event()
      * replaces it by the terminal's master, which also accepts the input. */
     int out_fd;

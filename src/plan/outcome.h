@@ -35,6 +35,7 @@
     X(PRIVATE, "connect", "network", NULL,                                                   \
       "the name resolves to a private or local address; only an entry for exactly that "     \
       "address allows it")                                                                   \
+    X(REPLAYED, "request", NULL, NULL, "the recorded call made no such request")             \
     X(NOWHERE, "connect", "network", NULL, "the tool has no network")                        \
     X(UNRESOLVED, "connect", "network", NULL,                                                \
       "the tool has no network, so no host name can be resolved")                            \

@@ -60,6 +60,7 @@ static TC_FIELDS(deny_fields, DENY);
     F(ARRAY, net, TC_COUNTED(net_count), TC_OF(tc_net_entry_fields), .most = NET_MAX)         \
     F(ARRAY, secrets, TC_COUNTED(secret_count), TC_OF(tc_secret_fields), .most = SECRETS_MAX) \
     F(STRUCT, upstream, TC_OF(tc_upstream_fields))                                            \
+    F(ONE, replays)                                                                           \
     F(ONE, asks_network)                                                                      \
     F(LIST, syscalls_allow)                                                                   \
     F(LIST, syscalls_deny)                                                                    \

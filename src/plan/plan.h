@@ -82,6 +82,7 @@ struct tc_plan {
                                   sent separately */
     size_t secret_count;
     struct tc_upstream upstream;
+    bool replays;      /* the proxy answers from the job's record alone (egress/exchanges.h) */
     bool asks_network; /* without a network: a proxy that refuses every request, so that requested
                           hosts are reported */
     struct tc_strv syscalls_allow, syscalls_deny; /* changes to the default profile */

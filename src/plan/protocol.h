@@ -17,8 +17,10 @@
  * "end" [2] the tool's input: a pipe (TC_STDIN_PIPE) or a sealed memory file that the helper copies
  *         into a pipe (TC_STDIN_BYTES); absent with TC_STDIN_NONE. With plan.terminal the pipe's
  *         bytes are typed on the terminal
- *     [last] if `secrets` is set, a sealed memory file with the values of plan.secrets, which the
+ *     [next] if `secrets` is set, a sealed memory file with the values of plan.secrets, which the
  *         helper passes on unread
+ *     [next] if `exchanges` is set, the memory file of egress/exchanges.h, in which the proxy
+ *         records requests, or with plan.replays finds them; the helper passes it on unread
  * sendmsg of one packet is atomic, so threads need no lock. The helper never replies on this
  * socket.
  *
@@ -75,8 +77,9 @@ struct tc_job {
     char build[TC_BUILD_ID_SIZE]; /* TC_BUILD_ID, NUL-padded: both sides need the same */
     int32_t kind;
     int32_t stdin_kind;
-    int32_t secrets; /* CALL: 1, the job has secrets */
-    int32_t inside;  /* CALL: 1, DONE may contain the outcome */
+    int32_t secrets;   /* CALL: 1, the job has secrets */
+    int32_t exchanges; /* CALL: 1, the job has a file of requests; never inline */
+    int32_t inside;    /* CALL: 1, DONE may contain the outcome */
     int32_t plan_bytes;
 };
 

@@ -107,7 +107,8 @@ static void begin(const struct tc_job *job, const char *inside, const int *fds, 
     const struct tc_job_fds given = {.socket = fds[0],
                                      .plan = call ? fds[1] : -1,
                                      .input = input ? fds[2] : -1,
-                                     .secrets = secrets ? fds[count - 1] : -1};
+                                     .secrets = secrets ? fds[count - 1] : -1,
+                                     .exchanges = -1};
     struct tc_job_record *j = tc_job_new(&loop, &workers, job, &given, jobs);
     INVARIANT(j);
     jobs = j;

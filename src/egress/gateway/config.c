@@ -22,7 +22,9 @@ enum { ENTRIES_MAX = 4096, WORDS_MAX = 1024, SECRETS_MAX = 64, HOST_MAX = 254 };
     F(ONE, ipv6)                                                                              \
     F(ONE, connections)                                                                       \
     F(ONE, transfer)                                                                          \
-    F(ONE, bandwidth)
+    F(ONE, bandwidth)                                                                         \
+    F(FD, exchanges)                                                                          \
+    F(ONE, replays)
 TC_FIELDS(tc_egress_config_fields, EGRESS_CONFIG);
 #undef TC_STRUCT
 
@@ -44,8 +46,8 @@ bool tc_egress_config_fine(const struct tc_egress_config *config)
 {
     const struct tc_upstream *up = &config->upstream;
     bool fine = !config->values.count && !config->lines.count && config->connections >= 1 &&
-                config->transfer >= 0 && config->bandwidth >= 0 &&
-                config->bandwidth <= TC_BANDWIDTH_MAX &&
+                (!config->replays || config->exchanges >= 0) && config->transfer >= 0 &&
+                config->bandwidth >= 0 && config->bandwidth <= TC_BANDWIDTH_MAX &&
                 (!up->host || (up->host[0] && strlen(up->host) < HOST_MAX && up->port));
     for (size_t i = 0; fine && i < config->net_count; i++) /* an upstream proxy cannot carry UDP */
         fine = entry_fine(&config->net[i]) && !(up->host && config->net[i].port & TC_PORT_UDP);

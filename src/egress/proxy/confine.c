@@ -85,6 +85,8 @@ static bool allow_port(int ruleset, unsigned port)
 
 static bool allow_ports(int ruleset, const struct tc_egress_config *config)
 {
+    if (config->replays)
+        return true;
     if (!allow_port(ruleset, DNS_PORT))
         return false;
     if (config->upstream.host && !allow_port(ruleset, config->upstream.port))
@@ -98,6 +100,8 @@ static bool allow_ports(int ruleset, const struct tc_egress_config *config)
 /* Landlock filters only TCP, and a grant of any port leaves nothing to restrict. */
 static uint64_t held_ports(const struct tc_egress_config *config)
 {
+    if (config->replays)
+        return NET_BIND | NET_CONNECT;
     for (size_t i = 0; i < config->net_count; i++)
         if (config->net[i].port == TC_PORT_ANY)
             return NET_BIND;
@@ -129,7 +133,6 @@ static const int allowed[] = {
     SYS_recvmsg,
     SYS_sendto,
     SYS_sendmsg,
-    SYS_connect,
     SYS_shutdown,
     SYS_close,
     SYS_getsockname,
@@ -200,13 +203,16 @@ static void descriptor_flags(struct tc_bpf *p)
     tc_bpf_close(p, start);
 }
 
-static void build(struct tc_bpf *p)
+static void build(struct tc_bpf *p, bool reaches)
 {
     const uint32_t writes = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_TMPFILE;
     tc_bpf_begin(p);
     for (size_t i = 0; i < TC_COUNT(allowed); i++) /* x32 numbers match none of these */
         tc_bpf_verdict(p, allowed[i], SECCOMP_RET_ALLOW);
-    sockets(p);
+    if (reaches) {
+        tc_bpf_verdict(p, SYS_connect, SECCOMP_RET_ALLOW);
+        sockets(p);
+    }
     descriptor_flags(p);
     /* O_TMPFILE includes the bit of O_DIRECTORY, which is not needed here */
     tc_bpf_without_bits(p, SYS_openat, 2, writes, SECCOMP_RET_ERRNO | EACCES);
@@ -216,10 +222,12 @@ static void build(struct tc_bpf *p)
     tc_bpf_return(p, SECCOMP_RET_KILL_PROCESS);
 }
 
-static bool wall_calls(void)
+/* A replay reaches nothing: without socket() and connect() the proxy has only the cage's sockets.
+ */
+static bool wall_calls(bool replays)
 {
     struct tc_bpf p = {.len = 0};
-    build(&p);
+    build(&p, !replays);
     return tc_bpf_install(&p) == 0;
 }
 
@@ -240,5 +248,5 @@ static bool depend(bool standalone)
 bool tc_egress_confine(const struct tc_egress_config *config, bool standalone)
 {
     return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && raise_files() && restrict_reach(config) &&
-           drop_capabilities() && depend(standalone) && wall_calls();
+           drop_capabilities() && depend(standalone) && wall_calls(config->replays);
 }

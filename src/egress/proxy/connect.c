@@ -53,17 +53,18 @@ static bool announce(struct tc_egress_proxy *p, struct tc_egress_flow *f)
     return fine;
 }
 
-static bool is_joined(const struct tc_egress_flow *f)
+static bool is_joined(const struct tc_egress_proxy *p, const struct tc_egress_flow *f)
 {
-    return f->stage == TC_FLOW_JOINED && f->server.watch.fd >= 0 && !f->server.eof &&
-           f->at.port == f->to.port && strcmp(f->at.name, f->to.name) == 0;
+    return f->stage == TC_FLOW_JOINED && (f->server.watch.fd >= 0 || tc_egress_replays(p)) &&
+           !f->server.eof && f->at.port == f->to.port && strcmp(f->at.name, f->to.name) == 0;
 }
 
 bool tc_egress_reach(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
-    if (is_joined(f))
-        return f->client.tls && !f->server.tls ? tc_egress_wrap_server(p, f)
-                                               : tc_egress_forward(p, f);
+    if (is_joined(p, f))
+        return f->client.tls && !f->server.tls && !tc_egress_replays(p)
+                   ? tc_egress_wrap_server(p, f)
+                   : tc_egress_forward(p, f);
     tc_egress_flow_leave(p, f);
     tc_egress_connect(p, f);
     return f->stage != TC_FLOW_DEAD;
@@ -79,7 +80,8 @@ static void join(struct tc_egress_proxy *p, struct tc_egress_flow *f)
     f->bound = !tc_egress_may_stream(&p->config, f->to.name, f->to.port);
     f->masks = tc_egress_secrets_go(&p->config, f->to.name, f->to.port);
     f->at = f->to;
-    set_nodelay(f->server.watch.fd);
+    if (f->server.watch.fd >= 0)
+        set_nodelay(f->server.watch.fd);
     set_nodelay(f->client.watch.fd);
     if (!announce(p, f))
         return;
@@ -370,6 +372,10 @@ void tc_egress_connect(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     if (!tc_egress_meter_left(p)) {
         tc_egress_flow_refuse(p, f, TC_EGRESS_SPENT, NULL);
+        return;
+    }
+    if (tc_egress_replays(p)) {
+        join(p, f);
         return;
     }
     f->stage = TC_FLOW_SEEK;

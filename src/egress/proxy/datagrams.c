@@ -244,6 +244,12 @@ static void seek(struct tc_egress_proxy *p, struct tc_egress_pair *pair)
 {
     union tc_inet to[2];
     bool local = tc_host_is_local_name(pair->host);
+    if (tc_egress_replays(p)) {
+        deny(p, pair, TC_EGRESS_NOT_KEPT, NULL);
+        end_pair(p, pair);
+        return;
+    }
+    tc_egress_kept_lost(p, NULL, TC_EXCHANGE_UDP);
     if (!local && !tc_host_is_address(pair->host)) {
         look_up(p, pair);
         return;

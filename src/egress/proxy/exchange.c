@@ -25,6 +25,7 @@ static bool tell(struct tc_egress_proxy *p, struct tc_egress_flow *f, const char
 static bool switch_protocol(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     f->mode = TC_MODE_STREAM;
+    tc_egress_kept_lost(p, f, TC_EXCHANGE_OTHER);
     bool open = !f->in.len || tc_egress_flow_send(p, f, f->in.data, f->in.len);
     tc_egress_empty(&f->in);
     return open;
@@ -127,6 +128,7 @@ bool tc_egress_exchange_next(struct tc_egress_proxy *p, struct tc_egress_flow *f
         return broken(p, f);
     if (f->client.len) /* a part of the response is not sent yet */
         return true;
+    tc_egress_kept_end(p, f, f->reply.client_stays);
     if (!f->reply.client_stays) {
         tc_egress_flow_end(p, f);
         return false;

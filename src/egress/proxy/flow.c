@@ -38,6 +38,7 @@ void tc_egress_flow_close(struct tc_egress_proxy *p, struct tc_egress_flow *f, b
 {
     if (f->stage == TC_FLOW_DEAD)
         return;
+    tc_egress_kept_close(p, f, false);
     if (!reset)
         tc_egress_set_reset(f->client.watch.fd, false);
     if (f->server.watch.fd >= 0)
@@ -74,10 +75,18 @@ void tc_egress_flow_leave(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 
 /* ---- the end ---- */
 
+/* Has the client, once it has received the pending bytes, the whole response? */
+static bool is_answered(const struct tc_egress_flow *f)
+{
+    return f->reply.stage == TC_REPLY_DONE ||
+           (f->reply.stage == TC_REPLY_OPEN && f->server.eof && !f->client.cut);
+}
+
 void tc_egress_flow_end(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     if (f->stage == TC_FLOW_DEAD)
         return;
+    tc_egress_kept_close(p, f, is_answered(f));
     if (f->server.watch.fd >= 0)
         tc_egress_set_reset(f->server.watch.fd, false);
     tc_egress_watch_close(p, &f->server.watch);
@@ -108,10 +117,20 @@ static void send_refusal(struct tc_egress_proxy *p, struct tc_egress_flow *f, in
         tc_egress_refusal(&text, &p->config, what, f->to.name[0] ? f->to.name : NULL, f->to.port,
                           why);
     }
-    if (text.failed || !tc_egress_side_send(p, &f->client, text.data, text.len))
+    if (text.failed || !tc_egress_side_send(p, &f->client, text.data, text.len)) {
         tc_egress_flow_close(p, f, true);
-    else
-        tc_egress_flow_end(p, f);
+        return;
+    }
+    tc_egress_kept_reply(p, f, text.data, text.len);
+    tc_egress_kept_close(p, f, f->reply.stage == TC_REPLY_HEAD);
+    tc_egress_flow_end(p, f);
+}
+
+/* Does the refusal depend on more than the policy and the request? */
+static bool is_outside(int what)
+{
+    return what == TC_EGRESS_NOT_PUBLIC ||
+           (what >= TC_EGRESS_REASONS && what != TC_EGRESS_NO_PROXY_FORM);
 }
 
 void tc_egress_flow_refuse(struct tc_egress_proxy *p, struct tc_egress_flow *f, int what,
@@ -121,11 +140,13 @@ void tc_egress_flow_refuse(struct tc_egress_proxy *p, struct tc_egress_flow *f, 
     if (f->stage == TC_FLOW_DEAD)
         return;
     tc_egress_target(f->to.name[0] ? f->to.name : "proxy", f->to.name[0] ? f->to.port : 0, target);
+    bool detailed = what == TC_EGRESS_NOT_PUBLIC || what == TC_EGRESS_NOT_KEPT;
     if (what < TC_EGRESS_REASONS)
-        tc_egress_deny(p->stats, target, (enum tc_egress_reason)what,
-                       what == TC_EGRESS_NOT_PUBLIC ? why : NULL, false);
+        tc_egress_deny(p->stats, target, (enum tc_egress_reason)what, detailed ? why : NULL, false);
     else
         tc_egress_unreached(p->stats, target, (enum tc_egress_failure)what);
+    if (is_outside(what) && !f->kept.open)
+        tc_egress_kept_lost(p, f, TC_EXCHANGE_FAILED);
     if (f->speaks == TC_SPEAKS_BYTES)
         tc_egress_flow_close(p, f, true);
     else

@@ -62,6 +62,7 @@ struct tc_egress_flow {
     struct tc_buf answer;     /* an incomplete head of a response */
     struct tc_egress_http_rest rest;
     struct tc_egress_reply reply;
+    struct tc_egress_kept kept;
     struct tc_egress_query *query;
     union tc_inet addresses[TC_EGRESS_ADDRESSES_MAX];
     size_t address_count, address_next;

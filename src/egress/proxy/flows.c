@@ -39,6 +39,7 @@ static void free_dead(struct tc_egress_proxy *p)
         tc_buf_done(&f->head);
         tc_buf_done(&f->tail);
         tc_buf_done(&f->answer);
+        free(f->kept.request);
         free(f->way);
         free(f);
     }

@@ -24,6 +24,9 @@ static bool stream(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     if (!tc_egress_may_stream(&p->config, f->to.name, f->to.port))
         return refuse_request(p, f, TC_EGRESS_NOT_NAMED, NULL);
+    if (tc_egress_replays(p))
+        return refuse_request(p, f, TC_EGRESS_NOT_KEPT, "a connection that is not inspected");
+    tc_egress_kept_lost(p, f, TC_EXCHANGE_OTHER);
     f->mode = TC_MODE_STREAM;
     tc_egress_flow_deadline(p, f, TC_EGRESS_IDLE_US);
     bool open = tc_egress_flow_send(p, f, f->in.data, f->in.len);
@@ -123,8 +126,9 @@ bool tc_egress_take_request(struct tc_egress_proxy *p, struct tc_egress_flow *f,
                             const struct tc_egress_http_head *head)
 {
     struct tc_egress_http_line lines[TC_EGRESS_SECRETS_MAX + 1];
-    size_t count =
-        tc_egress_secrets_for(&p->config, f->to.name, f->to.port, f->client.tls != NULL, lines);
+    size_t count = tc_egress_replays(p) ? 0
+                                        : tc_egress_secrets_for(&p->config, f->to.name, f->to.port,
+                                                                f->client.tls != NULL, lines);
     bool last = !may_follow(p, f, head);
     tc_egress_http_forward(head, lines, count, last, &f->head);
     tc_egress_http_rest_start(&f->rest, head);
@@ -132,6 +136,7 @@ bool tc_egress_take_request(struct tc_egress_proxy *p, struct tc_egress_flow *f,
     f->mode = head->websocket ? TC_MODE_WEBSOCKET : TC_MODE_REQUEST;
     if (f->head.failed)
         return false;
+    tc_egress_kept_request(p, f, head);
     size_t size = head->size; /* `head` borrows from the bytes that move now */
     memmove(f->in.data, f->in.data + size, f->in.len - size);
     f->in.len -= size;
@@ -148,6 +153,7 @@ bool tc_egress_forward(struct tc_egress_proxy *p, struct tc_egress_flow *f)
                 (!body || tc_egress_flow_send(p, f, f->in.data, (size_t)body));
     if (!open)
         return false;
+    tc_egress_kept_body(p, f, f->in.data, (size_t)body);
     tc_egress_flow_deadline(p, f, TC_EGRESS_IDLE_US);
     tc_egress_empty(&f->head);
     memmove(f->in.data, f->in.data + body, f->in.len - (size_t)body);

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "egress/proxy/kept.h"
 #include "egress/read/dns.h"
 #include "egress/read/names.h"
 
@@ -45,6 +46,7 @@ struct tc_egress_proxy {
     size_t pair_count;
     int64_t datagrams_at; /* their next tick; 0: no pairs */
     struct tc_egress_meter meter;
+    struct tc_egress_keeper keeper;
     int standalone; /* enum tc_egress_form: standalone; 0: supervised */
     int epoll;
     int64_t now;       /* at the last wakeup, microseconds */

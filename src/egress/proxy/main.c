@@ -63,7 +63,8 @@ static bool receive_config(struct tc_egress_config *config)
 {
     bool fine = tc_task_receive(TC_EGRESS_CONTROL, &tc_egress_config_fields, config);
     _autofd_ int values = fine ? config->values_file : -1;
-    return fine && tc_egress_config_fine(config) && read_secrets(values, config);
+    return fine && tc_egress_config_fine(config) &&
+           (config->replays ? values < 0 : read_secrets(values, config));
 }
 
 /* Takes the fds. */
@@ -225,9 +226,10 @@ int main(int argc, char **argv)
     (void)signal(SIGPIPE, SIG_IGN); /* c-ares writes to sockets that may be closed */
     if (argc > 1)
         return serve_standalone(argv + 1);
-    if (!tc_egress_keep_shut() || !receive_config(&proxy.config) || !map_stats() || !open_proxy() ||
-        !open_control() || !open_authority() || !tc_egress_confine(&proxy.config, false) ||
-        !say_ready() || (proxy.authority && !tc_egress_authority_trust(&authority)))
+    if (!tc_egress_keep_shut() || !receive_config(&proxy.config) || !tc_egress_kept_open(&proxy) ||
+        !map_stats() || !open_proxy() || !open_control() || !open_authority() ||
+        !tc_egress_confine(&proxy.config, false) || !say_ready() ||
+        (proxy.authority && !tc_egress_authority_trust(&authority)))
         return 1;
     tc_egress_run(&proxy);
     if (!proxy.finish_at)

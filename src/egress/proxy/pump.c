@@ -32,6 +32,7 @@ static bool send_body(struct tc_egress_proxy *p, struct tc_egress_flow *f, const
     }
     if (n > 0 && !tc_egress_flow_send(p, f, bytes, (size_t)n))
         return false;
+    tc_egress_kept_body(p, f, bytes, (size_t)n);
     tc_buf_add(&f->in, bytes + n, len - (size_t)n);
     return !f->in.failed || broken(p, f);
 }
@@ -78,6 +79,7 @@ static bool from_server(struct tc_egress_proxy *p, struct tc_egress_flow *f, con
         f->server.eof = true;
         return true;
     }
+    tc_egress_kept_lost(p, f, TC_EXCHANGE_OTHER);
     return tc_egress_flow_tell(p, f, bytes, len) || broken(p, f);
 }
 
@@ -113,6 +115,8 @@ static void settle_between(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 
 static void settle_joined(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
+    if (tc_egress_replays(p) && !tc_egress_again_go_on(p, f))
+        return;
     if (tc_egress_exchange_over(f) && !f->client.len && !tc_egress_exchange_next(p, f))
         return;
     if (f->mode == TC_MODE_BETWEEN && f->stage == TC_FLOW_JOINED) {

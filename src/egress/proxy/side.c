@@ -128,22 +128,29 @@ bool tc_egress_flow_send(struct tc_egress_proxy *p, struct tc_egress_flow *f, co
 {
     if (!tc_egress_meter_take(p, len))
         return tc_egress_flow_spent(p, f);
-    if (!tc_egress_side_send(p, &f->server, bytes, len))
+    if (!tc_egress_replays(p) && !tc_egress_side_send(p, &f->server, bytes, len))
         return tc_egress_flow_deaf(p, f);
     tc_egress_sent(p->stats, f->destination, len);
     return true;
+}
+
+/* The client gets the bytes, and so does the record. */
+static bool tell(struct tc_egress_proxy *p, struct tc_egress_flow *f, const char *bytes, size_t len)
+{
+    tc_egress_kept_reply(p, f, bytes, len);
+    return tc_egress_side_send(p, &f->client, bytes, len);
 }
 
 bool tc_egress_flow_tell(struct tc_egress_proxy *p, struct tc_egress_flow *f, const char *bytes,
                          size_t len)
 {
     if (!f->masks)
-        return tc_egress_side_send(p, &f->client, bytes, len);
+        return tell(p, f, bytes, len);
     tc_buf_add(&f->tail, bytes, len);
     if (f->tail.failed)
         return false;
     size_t n = tc_egress_secrets_mask(&p->config.values, &f->tail);
-    bool sent = !n || tc_egress_side_send(p, &f->client, f->tail.data, n);
+    bool sent = !n || tell(p, f, f->tail.data, n);
     memmove(f->tail.data, f->tail.data + n, f->tail.len - n);
     f->tail.len -= n;
     return sent;
@@ -151,7 +158,7 @@ bool tc_egress_flow_tell(struct tc_egress_proxy *p, struct tc_egress_flow *f, co
 
 bool tc_egress_flow_tell_rest(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
-    bool sent = !f->tail.len || tc_egress_side_send(p, &f->client, f->tail.data, f->tail.len);
+    bool sent = !f->tail.len || tell(p, f, f->tail.data, f->tail.len);
     f->tail.len = 0;
     return sent;
 }

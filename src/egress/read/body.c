@@ -119,3 +119,22 @@ ssize_t tc_egress_http_rest_take(struct tc_egress_http_rest *rest, const char *b
     rest->done = !rest->left;
     return (ssize_t)used;
 }
+
+bool tc_egress_http_rest_piece(struct tc_egress_http_rest *rest, const char **at, const char *end,
+                               struct tc_egress_http_text *ret)
+{
+    while (*at < end && !rest->done) {
+        bool data = rest->body != TC_EGRESS_HTTP_CHUNKED || rest->state == DATA;
+        if (!data && !step(rest, *(*at)++))
+            return false;
+        if (!data)
+            continue;
+        *ret = (struct tc_egress_http_text){*at, take_data(rest, (size_t)(end - *at))};
+        *at += ret->len;
+        rest->done = rest->body != TC_EGRESS_HTTP_CHUNKED && !rest->left;
+        if (rest->body == TC_EGRESS_HTTP_CHUNKED && !rest->left)
+            rest->state = DATA_CR;
+        return true;
+    }
+    return false;
+}

@@ -72,5 +72,9 @@ void tc_egress_http_rest_start(struct tc_egress_http_rest *rest,
                                const struct tc_egress_http_head *head);
 /* How many of these bytes belong to the body; none once `done` is set. -1: ambiguous. */
 ssize_t tc_egress_http_rest_take(struct tc_egress_http_rest *rest, const char *bytes, size_t len);
+/* Instead: the next piece of the body's content, without the framing of chunks. False: none before
+ * `end`. */
+bool tc_egress_http_rest_piece(struct tc_egress_http_rest *rest, const char **at, const char *end,
+                               struct tc_egress_http_text *ret);
 
 #endif

@@ -33,6 +33,9 @@ static const struct {
                               "trust the file that SSL_CERT_FILE names, and speak HTTP/1.1"},
     [TC_EGRESS_SPENT] = {"403 Forbidden", NULL,
                          "continue without it, or ask for a larger `transfer` in the policy"},
+    [TC_EGRESS_NOT_KEPT] =
+        {"502 Bad Gateway", "is not reached by a replay of",
+         "this is a replay: only the requests of the recorded call are answered"},
     [TC_EGRESS_NO_NAME] = {"502 Bad Gateway", "could not be resolved for",
                            "check the name, or try again later"},
     [TC_EGRESS_NO_ANSWER] = {"502 Bad Gateway", "did not accept the connection of",

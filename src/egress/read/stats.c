@@ -20,13 +20,16 @@ void tc_egress_target(const char *host, uint32_t port, char out[TC_EGRESS_TARGET
 }
 
 void tc_egress_deny(struct tc_egress_stats *stats, const char *target, enum tc_egress_reason reason,
-                    const char *address, bool resolve)
+                    const char *detail, bool resolve)
 {
     uint32_t count = atomic_load(&stats->denial_count);
+    char shown[TC_EGRESS_DETAIL_MAX];
+    tc_strcopy(shown, sizeof(shown), detail ? detail : "");
     for (uint32_t i = 0; i < count && i < TC_EGRESS_DENIALS_MAX; i++) {
         struct tc_egress_denial *denial = &stats->denials[i];
         if (denial->reason == (int32_t)reason && denial->resolve == resolve &&
-            strcmp(denial->target, target) == 0) {
+            strcmp(denial->target, target) == 0 &&
+            (reason != TC_EGRESS_NOT_KEPT || strcmp(denial->detail, shown) == 0)) {
             atomic_fetch_add(&denial->count, 1);
             return;
         }
@@ -37,7 +40,7 @@ void tc_egress_deny(struct tc_egress_stats *stats, const char *target, enum tc_e
     }
     struct tc_egress_denial *denial = &stats->denials[count];
     tc_strcopy(denial->target, sizeof(denial->target), target);
-    tc_strcopy(denial->address, sizeof(denial->address), address ? address : "");
+    tc_strcopy(denial->detail, sizeof(denial->detail), shown);
     denial->reason = (int32_t)reason;
     denial->resolve = resolve;
     atomic_store(&denial->count, 1);
@@ -97,6 +100,7 @@ const char *tc_egress_reason_text(int reason)
         [TC_EGRESS_TOO_MANY] = "too many concurrent connections",
         [TC_EGRESS_NOT_REQUEST] = "its entries allow other methods or paths",
         [TC_EGRESS_SPENT] = "the `transfer` limit is reached",
+        [TC_EGRESS_NOT_KEPT] = "the recorded call made no such request",
         [TC_EGRESS_NOT_SPOKEN] = "the client broke off a TLS connection that is inspected",
     };
     return reason > 0 && reason < TC_EGRESS_REASONS && words[reason] ? words[reason] : "refused";

@@ -10,9 +10,9 @@
 /* "host:port", or the host alone for port 0; unprintable bytes become "?". */
 void tc_egress_target(const char *host, uint32_t port, char out[TC_EGRESS_TARGET_MAX]);
 
-/* `address`: the refused address of a name; NULL: none. */
+/* `detail`: the refused address of a name, or the request; NULL: none. */
 void tc_egress_deny(struct tc_egress_stats *stats, const char *target, enum tc_egress_reason reason,
-                    const char *address, bool resolve);
+                    const char *detail, bool resolve);
 /* Counts a connection to the target. NULL: the list is full; only the totals count it. */
 struct tc_egress_destination *tc_egress_reached(struct tc_egress_stats *stats, const char *target);
 /* Records a failure, which is not a denial: most programs print only "502" for it. The first is

@@ -78,13 +78,16 @@ static void denied_connections_name_the_reason(void **state)
                 {TC_EGRESS_TOO_MANY, "connections"},
                 {TC_EGRESS_NOT_REQUEST, "methods or paths"},
                 {TC_EGRESS_NOT_SPOKEN, "certificate"},
-                {TC_EGRESS_SPENT, "transfer"}};
+                {TC_EGRESS_SPENT, "transfer"},
+                {TC_EGRESS_NOT_KEPT, "GET /v1: the recorded call made no such request"}};
     (void)state;
     assert_int_equal(TC_COUNT(rows), TC_EGRESS_REASONS - 1);
     for (uint32_t i = 0; i < TC_COUNT(rows); i++) {
         char target[32];
         (void)snprintf(target, sizeof(target), "host%u.example:443", i);
         deny(i, target, rows[i].reason, i + 1);
+        if (rows[i].reason == TC_EGRESS_NOT_KEPT)
+            (void)snprintf(the.said->denials[i].detail, TC_EGRESS_DETAIL_MAX, "GET /v1");
     }
     atomic_store(&the.said->denial_count, TC_COUNT(rows));
     atomic_store(&the.said->omitted_denials, 5);
@@ -93,9 +96,12 @@ static void denied_connections_name_the_reason(void **state)
     for (size_t i = 0; i < TC_COUNT(rows); i++) {
         const struct tc_denial *d = &the.outcome.denials[i];
         bool private = rows[i].reason == TC_EGRESS_NOT_PUBLIC;
-        assert_int_equal(d->kind, private ? TC_DENIAL_PRIVATE : TC_DENIAL_CONNECT);
+        bool replayed = rows[i].reason == TC_EGRESS_NOT_KEPT;
+        assert_int_equal(d->kind, private    ? TC_DENIAL_PRIVATE
+                                  : replayed ? TC_DENIAL_REPLAYED
+                                             : TC_DENIAL_CONNECT);
         assert_int_equal(d->count, i + 1);
-        assert_string_equal(d->key, "tool.fetch.network");
+        assert_true(replayed ? !d->key : tc_streq(d->key, "tool.fetch.network"));
         assert_true(rows[i].hint ? d->hint && strstr(d->hint, rows[i].hint) : !d->hint);
     }
     assert_int_equal(the.outcome.omitted_denials, 5);
@@ -105,9 +111,9 @@ static void deny_address(const char *address)
 {
     struct tc_egress_denial *d = &the.said->denials[0];
     deny(0, "registry.example:8443", TC_EGRESS_NOT_PUBLIC, 1);
-    memset(d->address, 'x', sizeof(d->address)); /* without an end */
+    memset(d->detail, 'x', sizeof(d->detail)); /* without an end */
     if (address)
-        (void)snprintf(d->address, sizeof(d->address), "%s", address);
+        (void)snprintf(d->detail, sizeof(d->detail), "%s", address);
     atomic_store(&the.said->denial_count, 1);
     tc_proxy_report(&the.cage, the.said);
 }

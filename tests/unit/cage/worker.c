@@ -42,10 +42,10 @@ static const char *const of_the_call[] = {"call",
                                           "payload",
                                           "audit",
                                           "program_call"};
-static const char *const refused[] = {"net",           "secrets", "asks_network", "syscalls_allow",
-                                      "syscalls_deny", "denials", "workspace",    "terminal",
-                                      "uid",           "session", "image",        "unix_sockets",
-                                      "ahead"};
+static const char *const refused[] = {
+    "net",           "secrets", "asks_network", "replays",  "syscalls_allow",
+    "syscalls_deny", "denials", "workspace",    "terminal", "uid",
+    "session",       "image",   "unix_sockets", "ahead"};
 
 /* A list that the table leaves empty in one plan, as it is in the plan of each worker. */
 static const char *const empty[] = {"net", "secrets"};

@@ -65,8 +65,47 @@ static void bodies_end_where_their_framing_says(void **state)
         }
 }
 
+/* The pieces of the content together. */
+static void read_content(const struct tc_egress_http_head *head, const char *text, size_t step,
+                         char *ret, size_t size)
+{
+    struct tc_egress_http_rest rest;
+    struct tc_egress_http_text piece;
+    size_t len = strlen(text), used = 0;
+    tc_egress_http_rest_start(&rest, head);
+    for (size_t i = 0; i < len; i += step) {
+        const char *at = text + i, *end = text + (len - i < step ? len : i + step);
+        while (tc_egress_http_rest_piece(&rest, &at, end, &piece)) {
+            assert_true(used + piece.len < size);
+            memcpy(ret + used, piece.at, piece.len);
+            used += piece.len;
+        }
+    }
+    ret[used] = '\0';
+}
+
+static void content_is_read_without_its_framing(void **state)
+{
+    const struct tc_egress_http_head none = {.body = TC_EGRESS_HTTP_NO_BODY},
+                                     five = {.body = TC_EGRESS_HTTP_LENGTH, .length = 5},
+                                     chunked = {.body = TC_EGRESS_HTTP_CHUNKED};
+    char content[32];
+    for (size_t step = 1; step < 40; step++) {
+        read_content(&none, "GET /", step, content, sizeof(content));
+        assert_string_equal(content, "");
+        read_content(&five, "abcdefg", step, content, sizeof(content));
+        assert_string_equal(content, "abcde");
+        read_content(&chunked, "3\r\nabc\r\n2\r\nde\r\n0\r\n\r\nGET /", step, content,
+                     sizeof(content));
+        assert_string_equal(content, "abcde");
+        read_content(&chunked, "3\r\nabc\r\nx\r\nde", step, content, sizeof(content));
+        assert_string_equal(content, "abc");
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(bodies_end_where_their_framing_says)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(bodies_end_where_their_framing_says),
+                                       cmocka_unit_test(content_is_read_without_its_framing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

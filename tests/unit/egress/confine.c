@@ -30,7 +30,7 @@ static const struct tc_egress_config config = {.net = net, .net_count = 1, .conn
 typedef int attempt_fn(void); /* 0, or an errno */
 
 /* What the attempt gives: its errno, or the signal that it died of, negative. */
-static int confined(attempt_fn *attempt)
+static int confined_by(const struct tc_egress_config *by, attempt_fn *attempt)
 {
     int status = 0;
     pid_t pid = fork();
@@ -38,10 +38,15 @@ static int confined(attempt_fn *attempt)
         if (geteuid() == 0 && (setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 ||
                                setresuid(NOBODY, NOBODY, NOBODY) < 0))
             _exit(FAILED_WALLS);
-        syscall(SYS_exit_group, tc_egress_confine(&config, false) ? attempt() : FAILED_WALLS);
+        syscall(SYS_exit_group, tc_egress_confine(by, false) ? attempt() : FAILED_WALLS);
     }
     assert_true(pid > 0 && waitpid(pid, &status, 0) == pid);
     return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static int confined(attempt_fn *attempt)
+{
+    return confined_by(&config, attempt);
 }
 
 static int open_as(const char *path, int flags)
@@ -106,6 +111,15 @@ static int connect_dns(void)
 static int connect_other(void)
 {
     return connect_to(OTHER);
+}
+/* A socket that was there before. */
+static int inherited = -1;
+static int connect_inherited(void)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET,
+                             .sin_port = htons(GRANTED),
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    return connect(inherited, (struct sockaddr *)&to, sizeof(to)) < 0 ? errno : 0;
 }
 static int unix_socket(void)
 {
@@ -177,6 +191,18 @@ static void confined_proxy_can_work(void **state)
     assert_true(dns == 0 || dns == ECONNREFUSED);
 }
 
+static void replaying_proxy_opens_no_socket(void **state)
+{
+    const struct tc_egress_config replay = {
+        .net = net, .net_count = 1, .connections = 1, .replays = true};
+    inherited = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(confined_by(&replay, read_hosts), 0);
+    assert_int_equal(confined_by(&replay, datagrams), KILLED);
+    assert_int_equal(confined_by(&replay, connect_granted), KILLED);
+    assert_int_equal(confined_by(&replay, connect_dns), KILLED);
+    assert_int_equal(confined_by(&replay, connect_inherited), KILLED);
+}
+
 static void ungranted_access_is_refused(void **state)
 {
     int abi = tc_landlock_abi();
@@ -216,6 +242,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(confined_proxy_can_work),
+        cmocka_unit_test(replaying_proxy_opens_no_socket),
         cmocka_unit_test(ungranted_access_is_refused),
         cmocka_unit_test(unneeded_syscalls_kill),
     };

@@ -97,7 +97,7 @@ static void a_configuration_travels(void **state)
     size_t len = 0;
     from.tool = (char *)(uintptr_t) "fetch";
     from.ipv6 = true;
-    from.values_file = -1;
+    from.values_file = from.exchanges = -1;
     assert_true(tc_egress_config_fine(&from));
     _autofree_ char *bytes = tc_fields_put(&tc_egress_config_fields, &from, 0, 0, &len);
     assert_non_null(bytes);
@@ -130,7 +130,8 @@ static void a_configuration_beyond_its_bounds_is_refused(void **state)
                                  .secrets = &secret,
                                  .secret_count = 1,
                                  .upstream = {.host = host, .port = 3128},
-                                 .connections = 1};
+                                 .connections = 1,
+                                 .exchanges = -1};
 #define REFUSED_WITH(member, value)              \
     do {                                         \
         __typeof__(member) before = (member);    \
@@ -158,6 +159,7 @@ static void a_configuration_beyond_its_bounds_is_refused(void **state)
     REFUSED_WITH(c.transfer, -1);
     REFUSED_WITH(c.bandwidth, -1);
     REFUSED_WITH(c.bandwidth, TC_BANDWIDTH_MAX + 1);
+    REFUSED_WITH(c.replays, true); /* without a file */
     REFUSED_WITH(c.values, ((struct tc_strv){.items = values, .count = 1}));
     REFUSED_WITH(c.lines, ((struct tc_strv){.items = values, .count = 1}));
 #undef REFUSED_WITH

@@ -147,8 +147,11 @@ static struct tc_job_record *begin(int *ret_host, int kind, int input)
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
     *ret_host = pair[0];
     struct tc_job job = {.kind = TC_JOB_CALL, .stdin_kind = kind};
-    const struct tc_job_fds fds = {
-        .socket = pair[1], .plan = plan_of_one_call(), .input = input, .secrets = -1};
+    const struct tc_job_fds fds = {.socket = pair[1],
+                                   .plan = plan_of_one_call(),
+                                   .input = input,
+                                   .secrets = -1,
+                                   .exchanges = -1};
     struct tc_job_record *j = tc_job_new(&loop, &workers, &job, &fds, NULL);
     assert_non_null(j);
     return j;

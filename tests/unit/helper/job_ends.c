@@ -400,7 +400,8 @@ static struct tc_job_record *begin(char from)
         .socket = pair[1],
         .plan = kind == TC_JOB_CALL || kind == TC_JOB_CHANGES ? plan_of_one() : -1,
         .input = -1,
-        .secrets = -1};
+        .secrets = -1,
+        .exchanges = -1};
     struct tc_job_record *j = tc_job_new(&loop, &workers, &job, &fds, NULL);
     assert_non_null(j);
     seen.begun = from != 'q';
