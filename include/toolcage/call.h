@@ -63,8 +63,10 @@ int toolcage_call_set_arguments_json(struct toolcage_call *call, const char *jso
  * "output", "denials" ("calls", "paths", "accesses", "off"), "backend". For a tool of a policy a
  * value can only reduce the grant (TOOLCAGE_EDENIED otherwise); for a bare command under the
  * default policy "read", "write" and "network" can also add to it. "replay" with the id of a
- * recorded call says that this one repeats it: it gets no network and no unix sockets of the host,
- * writes no changes to the host, and the audit log keeps no inputs of it. Errors: TOOLCAGE_EPOLICY
+ * recorded call says that this one repeats it: it reaches no network and no unix sockets of the
+ * host, writes no changes to the host, and the audit log keeps no inputs of it. "exchanges" with
+ * the digest in the result of that recorded call answers its HTTP requests from their record; then
+ * it sees the network of its grant, and every other request is refused. Errors: TOOLCAGE_EPOLICY
  * for a value that does not parse, TOOLCAGE_EUSAGE for an unknown key. */
 int toolcage_call_set(struct toolcage_call *call, const char *key, const char *value,
                       struct toolcage_error **err);

@@ -10,6 +10,7 @@
 #include "base/jsontext.h"
 #include "base/path.h"
 #include "call/call.h"
+#include "call/exchanges.h"
 #include "call/inputs.h"
 #include "policy/pathrule.h"
 #include "provenance/provenance.h"
@@ -342,6 +343,8 @@ int tc_call_record_end(struct toolcage_call *call, const struct tc_result_frame 
         if (call->inputs_kept)
             tc_call_keep_output(rules_of(call)->keep_inputs, &result->outcome, &inputs);
         add_result(&members, frame, result, brief);
+        if (call->inputs_kept)
+            tc_exchanges_keep(call, &inputs, &members);
         return append(call, "result", &members, true, err);
     }
     tc_result_write_end(&members, result, brief);

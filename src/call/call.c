@@ -75,7 +75,7 @@ static int make_call(struct toolcage_engine *engine, struct toolcage_policy *pol
     struct toolcage_call *call = calloc(1, sizeof(*call));
     if (!call)
         return tc_fail_memory(err);
-    call->sock = call->peer = call->input.pipe = call->image = -1;
+    call->sock = call->peer = call->input.pipe = call->image = call->exchanges = -1;
     call->collected = -1;
     atomic_init(&call->cancelled, false);
     call->engine = tc_engine_ref(engine);
@@ -158,6 +158,8 @@ struct toolcage_call *tc_call_unref(struct toolcage_call *call)
     tc_stage_free(call->stage);
     if (call->image >= 0)
         (void)close(call->image);
+    if (call->exchanges >= 0)
+        (void)close(call->exchanges);
     tc_result_free(call->result);
     (void)tc_policy_unref(call->policy);
     (void)tc_engine_unref(call->engine);

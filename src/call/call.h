@@ -51,13 +51,14 @@ struct toolcage_call {
     struct tc_grant grant;
     int image; /* lock that keeps the call's root in the image store; -1: none */
     struct tc_approval approval;
-    int64_t approved_again;         /* the n-th repetition of the answer; 0: it is new */
-    char approved[TC_DIGEST_SIZE];  /* of the subject that a person approved; "": none */
-    bool recorded;                  /* the decision is in the audit log, the result is not */
-    bool inputs_kept;               /* what a replay needs is stored */
-    int64_t proved_at;              /* when its isolation was tried, in seconds; 0: not asked for */
-    bool log_failed;                /* a record of this call could not be written */
-    bool installs;                  /* this is an install phase, which only the operator starts */
+    int64_t approved_again;        /* the n-th repetition of the answer; 0: it is new */
+    char approved[TC_DIGEST_SIZE]; /* of the subject that a person approved; "": none */
+    bool recorded;                 /* the decision is in the audit log, the result is not */
+    bool inputs_kept;              /* what a replay needs is stored */
+    int exchanges;     /* file that its proxy records requests in (exchanges.h); -1: none */
+    int64_t proved_at; /* when its isolation was tried, in seconds; 0: not asked for */
+    bool log_failed;   /* a record of this call could not be written */
+    bool installs;     /* this is an install phase, which only the operator starts */
     struct tc_install_stage *stage; /* where it installs; NULL: nowhere (yet) */
     const char *work, *module; /* borrowed: work on a module, or a test boot of a VM, instead of a
                                   tool; NULL: none */

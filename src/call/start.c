@@ -12,6 +12,7 @@
 #include "base/path.h"
 #include "call/bridge.h"
 #include "call/call.h"
+#include "call/exchanges.h"
 #include "call/host/programs.h"
 #include "call/inputs.h"
 #include "call/packaged.h"
@@ -157,6 +158,7 @@ static int lower_grant(struct start *s, struct toolcage_error **err)
         fill_field(&plan->tool, call->grant.tool) && fill_field(&plan->backend, s->planner->name) &&
         fill_field(&plan->grant, call->grant.digest) && fill_field(&plan->session, call->session) &&
         fill_field(&plan->bounds, call->grant.bounds) && fill_rules(call, plan);
+    plan->replays = call->grant.net_count && tc_call_is_replay(call);
     plan->stream = call->output ? stream_mode(call) : TC_STREAM_NONE;
     plan->terminal = call->rows > 0;
     plan->rows = call->rows;
@@ -186,7 +188,7 @@ static int send_plan(struct toolcage_call *call, const struct tc_job *job, struc
         tc_memfd("toolcage-plan", packet->data + sizeof(*job), packet->len - sizeof(*job));
     if (plan < 0)
         return fail_system(err, "memfd_create");
-    int all[4] = {fds[0], plan};
+    int all[5] = {fds[0], plan};
     memcpy(all + 2, fds + 1, (count - 1) * sizeof(*fds));
     return tc_engine_submit(call->engine, job, all, count + 1, err);
 }
@@ -222,24 +224,31 @@ static int make_input(struct toolcage_call *call, int *ret_fd, enum tc_stdin_kin
 static int submit(struct start *s, struct toolcage_error **err)
 {
     struct toolcage_call *call = s->call;
-    _autofd_ int input = -1, secrets = -1;
+    _autofd_ int input = -1, secrets = -1, exchanges = -1;
     _autobuf_ struct tc_buf packet = TC_BUF_INIT;
     enum tc_stdin_kind kind = TC_STDIN_NONE;
     int r = write_plan(&s->plan, &packet, err);
     if (r == 0)
         r = make_input(call, &input, &kind, err);
-    if (r == 0)
+    if (r == 0 && !tc_call_is_replay(call)) /* a replay sends no request */
         r = tc_secrets_read(call->policy, &call->grant, &secrets, err);
+    if (r == 0)
+        r = tc_exchanges_begin(call, &exchanges, err);
     if (r < 0)
         return r;
-    const struct tc_job job = {
-        .kind = TC_JOB_CALL, .stdin_kind = kind, .secrets = secrets >= 0, .inside = true};
-    int fds[3] = {call->peer};
+    const struct tc_job job = {.kind = TC_JOB_CALL,
+                               .stdin_kind = kind,
+                               .secrets = secrets >= 0,
+                               .exchanges = exchanges >= 0,
+                               .inside = true};
+    int fds[4] = {call->peer};
     size_t count = 1;
     if (input >= 0)
         fds[count++] = input;
     if (secrets >= 0)
         fds[count++] = secrets;
+    if (exchanges >= 0)
+        fds[count++] = exchanges;
     return send_plan(call, &job, &packet, fds, count, err);
 }
 
@@ -432,6 +441,8 @@ static void forget_start(struct toolcage_call *call)
     tc_stage_free(TAKE(call->stage));
     if (call->image >= 0)
         (void)close(TAKE_FD(call->image));
+    if (call->exchanges >= 0)
+        (void)close(TAKE_FD(call->exchanges));
     call->step_count = 0;
 }
 

@@ -236,6 +236,24 @@ static void note_denials(struct tc_ending *e)
     }
 }
 
+/* Requests that the record does not have: they were not made. */
+static void note_requests(struct tc_ending *e)
+{
+    struct tc_slice list = tc_json_get(e->now, "denials");
+    struct tc_scan_each each = tc_scan_walk(list);
+    size_t shown = 0;
+    while (tc_scan_is_array(list) && tc_scan_next(&each) && shown < SHOWN_CHANGES) {
+        if (!tc_scan_is(tc_json_get(each.value, "operation"), "request"))
+            continue;
+        _autofree_ char *target = tc_json_line(tc_json_get(each.value, "target"));
+        _autofree_ char *hint = tc_json_line(tc_json_get(each.value, "hint"));
+        _autofree_ char *text = tc_cli_format("request not answered: %s: %s", target ? target : "?",
+                                              hint ? hint : "not in the record");
+        tc_ending_note(e, TC_REPLAY_DIFFERS, text ? text : "a request was not answered");
+        shown++;
+    }
+}
+
 void tc_ending_note_error(struct tc_ending *e, const struct toolcage_error *err)
 {
     const char *file = NULL;
@@ -260,6 +278,7 @@ void tc_ending_compare(struct tc_ending *e, int store, const struct toolcage_res
     compare_stream(e, store, result, 1);
     compare_stream(e, store, result, 2);
     compare_changes(e);
+    note_requests(e);
     if (e->verdict != TC_REPLAY_SAME)
         note_denials(e);
 }

@@ -51,7 +51,9 @@ static bool keep_digests(struct tc_stored_kept *k, struct tc_slice record)
 {
     struct tc_slice inputs = tc_json_get(record, "inputs");
     struct tc_slice out = tc_json_get(record, "stdout"), err = tc_json_get(record, "stderr");
+    struct tc_slice exchanges = tc_json_get(record, "exchanges");
     return add(&k->directories, &k->directory_count, tc_json_get(inputs, "workspace")) &&
+           add(&k->directories, &k->directory_count, tc_json_get(exchanges, "directory")) &&
            add(&k->others, &k->other_count, tc_json_get(inputs, "input")) &&
            add(&k->others, &k->other_count, tc_json_get(out, "digest")) &&
            add(&k->others, &k->other_count, tc_json_get(err, "digest"));

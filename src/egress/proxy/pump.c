@@ -132,6 +132,8 @@ static void settle_joined(struct tc_egress_proxy *p, struct tc_egress_flow *f)
             tc_egress_flow_end(p, f);
             return;
         }
+        if (f->mode == TC_MODE_UNDECIDED && !f->client.eof)
+            tc_egress_kept_lost(p, f, TC_EXCHANGE_OTHER); /* the server ended first */
         tc_egress_side_shut(&f->client);
     }
     if (f->client.shut && f->server.shut)

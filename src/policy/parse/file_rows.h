@@ -44,8 +44,9 @@
     {TC_IN(AUDIT), "record", tc_set_index, AUDIT(record), NONE, .choices = tc_values_record,
      .type = "word", .fallback = "calls",
      .text = "What is kept of a call. inputs: also what it needs to run again, for `toolcage audit "
-             "replay`: the files of its workspace that it may see, its input and its output, each "
-             "content once, in the state directory. Never a value of a secret or of an environment "
+             "replay`: the files of its workspace that it may see, its input, its output, and its HTTP "
+             "requests with their responses where the egress proxy sees them, each content once, "
+             "in the state directory. Never a value of a secret or of an environment "
              "variable.",
      .example = "record = \"inputs\""},
     {TC_IN(AUDIT), "keep_inputs", tc_set_value, AUDIT(keep_inputs), NONE,

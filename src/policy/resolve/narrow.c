@@ -340,11 +340,37 @@ static bool check_replay(const struct tc_flag *flag, const char *value, struct t
     return false;
 }
 
-/* A recorded call that runs again reaches nothing and changes nothing. */
+static bool has_flag(const struct tc_resolve *r, const char *key)
+{
+    for (size_t i = 0; i < r->request->narrow_count; i++)
+        if (tc_streq(r->request->narrow[i].key, key))
+            return true;
+    return false;
+}
+
+static bool check_exchanges(const struct tc_flag *flag, const char *value, struct tc_complaint *c)
+{
+    if (tc_digest_valid(value))
+        return true;
+    tc_complain(c, "the log has it in the result of the call", "\"%.80s\" is not a digest", value);
+    return false;
+}
+
+static int apply_exchanges(struct tc_resolve *r, const struct tc_flag *flag, const char *value)
+{
+    return has_flag(r, "replay") ? 0
+                                 : tc_resolve_refuse(r, TOOLCAGE_EUSAGE, flag->name, 0,
+                                                     "set replay to the id of the call, too",
+                                                     "exchanges is for a replay only");
+}
+
+/* A recorded call that runs again reaches nothing and changes nothing: its requests are answered
+ * from their record, if it has one. */
 static int apply_replay(struct tc_resolve *r, const struct tc_flag *flag, const char *value)
 {
     struct tc_grant *grant = r->grant;
-    drop_network(grant);
+    if (!has_flag(r, "exchanges"))
+        drop_network(grant);
     tc_resolve_drop_sockets(grant);
     if (grant->workspace == TC_WORKSPACE_BIND)
         grant->workspace = TC_WORKSPACE_AUTO;
@@ -373,6 +399,7 @@ static const struct tc_flag flags[] = {
     {"collect", check_text, apply_collect},
     {"read", tc_flag_file_check, apply_files},
     {"write", tc_flag_file_check, NULL},
+    {"exchanges", check_exchanges, apply_exchanges},
     {"replay", check_replay, apply_replay},
 };
 
