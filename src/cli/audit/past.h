@@ -70,7 +70,27 @@ int tc_past_again(struct toolcage_engine *engine, struct toolcage_policy *policy
                   const struct tc_past_call *call, const char *workspace,
                   struct toolcage_call **ret, struct toolcage_error **err);
 
+/* ---- used.c ---- */
+
+/* Summarises what recorded calls used, as far as a policy (borrowed, read from `file`) grants it.
+ */
+struct tc_used;
+/* NULL with the error, or without one: memory is exhausted. */
+struct tc_used *tc_used_new(struct toolcage_policy *policy, const char *file,
+                            struct toolcage_error **err);
+/* Takes one call of the log, with a struct tc_used as context. */
+bool tc_used_take(void *used, const struct tc_past_call *call);
+/* How many calls of tools there were. */
+size_t tc_used_calls(const struct tc_used *used);
+/* The text of a policy that extends the file; owned. NULL: memory is exhausted, or the calls used
+ * too much to be summarised. */
+char *tc_used_write(struct tc_used *used);
+void tc_used_free(struct tc_used *used);
+
 /* ---- replay.c ---- */
+
+/* Did the call repeat a recorded one? */
+bool tc_past_replays(const struct tc_past_call *call);
 
 /* Runs recorded calls again under a policy (borrowed), in copies of their workspaces, and prints
  * how they end now. */

@@ -63,7 +63,7 @@ void tc_replay_free(struct tc_replay *r)
 
 /* ---- the calls to run ---- */
 
-static bool is_replay(const struct tc_past_call *past)
+bool tc_past_replays(const struct tc_past_call *past)
 {
     struct tc_slice options = tc_json_get(past->decision, "options");
     struct tc_scan_each each = tc_scan_walk(options);
@@ -78,7 +78,7 @@ static bool is_replay(const struct tc_past_call *past)
 bool tc_replay_take(void *context, const struct tc_past_call *past)
 {
     struct tc_replay *r = context;
-    if (!tc_scan_is(tc_json_get(past->decision, "kind"), "run") || is_replay(past))
+    if (!tc_scan_is(tc_json_get(past->decision, "kind"), "run") || tc_past_replays(past))
         return true;
     struct kept *to = &r->calls[r->next];
     if (r->count == r->most)

@@ -15,6 +15,7 @@
 #include "cli/show/foreign_options.h"
 #include "cli/show/json.h"
 #include "cli/show/say.h"
+#include "cli/verbs/learned.h"
 
 /* ---- the second run ---- */
 
@@ -150,6 +151,10 @@ static const struct tc_option options[] = {
      "it may read all but /etc and credentials, and write this directory"},
     TC_OPTIONS_NARROWING,
     TC_OPTION_STDIN,
+    {"from-audit", 0, NULL, NULL, "run nothing: learn from calls of the audit log"},
+    {"policy", 0, "FILE", NULL, "with from-audit: the policy to narrow"},
+    {"tool", 0, "NAME", NULL, "with from-audit: calls of this tool only"},
+    {"since", 0, "TIME", NULL, "with from-audit: 2h, 7d or 2026-01-31T12:00"},
     {"no-trial", 0, NULL, NULL, "do not run it once more under what was learned"},
     TC_OPTION_HELP,
     {0},
@@ -168,6 +173,11 @@ static const char text[] =
     "Trust\n"
     "the policy with policy trust.\n"
     "\n"
+    "With --from-audit it runs nothing. It prints a policy that extends FILE and grants its tools "
+    "only\n"
+    "what recorded calls used, each with the id of a call; what the log does not know is a "
+    "comment.\n"
+    "\n"
     "exit codes: those of exec; 1 also when the second run lacked something\n"
     "\n"
     "examples:\n"
@@ -175,7 +185,8 @@ static const char text[] =
     "  toolcage learn --read ~/venv -e PYTHONPATH=src -- ~/venv/bin/python test.py > "
     "toolcage.toml\n"
     "  toolcage learn --allow-all --name report -- python3 report.py > toolcage.toml\n"
-    "  toolcage policy trust toolcage.toml && toolcage call make\n";
+    "  toolcage policy trust toolcage.toml && toolcage call make\n"
+    "  toolcage learn --from-audit --tool make --since 30d > narrow.toml\n";
 
 /* Kernel file systems, directories that a cage has anyway, and host configuration, where keys are
  * stored next to public files. */
@@ -303,12 +314,31 @@ static bool in_place(const struct tc_args *args)
            !tc_args_has(args, "disk");
 }
 
+/* Either a command, or --from-audit with its options. */
+static int check_form(const struct tc_args *args)
+{
+    bool log = tc_args_has(args, "from-audit");
+    bool others =
+        tc_args_has(args, "policy") || tc_args_has(args, "tool") || tc_args_has(args, "since");
+    return log ? args->operand_count > 0 : !args->operand_count || others;
+}
+
 static int run_learn(const struct tc_args *args)
 {
     _autosetup_ struct tc_setup setup = {0};
     _autofailure_ struct tc_failure failure = {0};
     bool input = false;
-    int rc = tc_foreign_values(args);
+    int rc = check_form(args);
+    if (rc)
+        return tc_failure_set(&failure, TOOLCAGE_EUSAGE, "toolcage learn --help", "%s",
+                              tc_args_has(args, "from-audit")
+                                  ? "--from-audit runs no command"
+                                  : "learn needs a command; --policy, --tool and --since need "
+                                    "--from-audit"),
+               tc_failure_tell(&failure, args, NULL);
+    if (tc_args_has(args, "from-audit"))
+        return tc_learn_from_audit(args);
+    rc = tc_foreign_values(args);
     if (!rc)
         rc = tc_input_choose(args, &input);
     if (rc)
@@ -326,12 +356,12 @@ static int run_learn(const struct tc_args *args)
 
 const struct tc_verb tc_verb_learn = {
     .name = "learn",
-    .operands = "[options] [--] CMD [ARG]...",
+    .operands = "[options] [--] CMD [ARG]... | --from-audit [options]",
     .summary = "run a command, and print the policy that it needs",
     .text = text,
     .options = options,
     .command = true,
-    .least = 1,
+    .least = 0,
     .most = -1,
     .run = run_learn,
 };

@@ -113,6 +113,19 @@ static void settle_between(struct tc_egress_proxy *p, struct tc_egress_flow *f)
     tc_egress_flow_watch(p, f);
 }
 
+/* The server has ended, and the client has all of it. False: the flow ends. */
+static bool server_ended(struct tc_egress_proxy *p, struct tc_egress_flow *f)
+{
+    if (f->mode == TC_MODE_REQUEST || f->mode == TC_MODE_WEBSOCKET) {
+        tc_egress_flow_end(p, f);
+        return false;
+    }
+    if (f->mode == TC_MODE_UNDECIDED && !f->client.eof)
+        tc_egress_kept_lost(p, f, TC_EXCHANGE_OTHER); /* a protocol whose server ends first */
+    tc_egress_side_shut(&f->client);
+    return true;
+}
+
 static void settle_joined(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     if (tc_egress_replays(p) && !tc_egress_again_go_on(p, f))
@@ -127,15 +140,8 @@ static void settle_joined(struct tc_egress_proxy *p, struct tc_egress_flow *f)
         return;
     if (f->server.eof && !tc_egress_exchange_end(p, f))
         return;
-    if (f->server.eof && !f->client.len) {
-        if (f->mode == TC_MODE_REQUEST || f->mode == TC_MODE_WEBSOCKET) {
-            tc_egress_flow_end(p, f);
-            return;
-        }
-        if (f->mode == TC_MODE_UNDECIDED && !f->client.eof)
-            tc_egress_kept_lost(p, f, TC_EXCHANGE_OTHER); /* the server ended first */
-        tc_egress_side_shut(&f->client);
-    }
+    if (f->server.eof && !f->client.len && !server_ended(p, f))
+        return;
     if (f->client.shut && f->server.shut)
         tc_egress_flow_close(p, f, false);
     else
