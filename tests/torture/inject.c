@@ -16,7 +16,8 @@
  *     init       PID 1 of a cage
  *     tool       PID 2, until it is the tool
  * KIND is "call" or "alloc" (host by its marks, helper by breakpoints on malloc and its kin).
- * NTH counts from 1, over all processes of the role; 0 only counts. ERRNO is a number.
+ * NTH counts from 1, over all processes of the role; 0 only counts. ERRNO is a number; -1 kills the
+ * process before the call instead, -2 every process but HOST, -3 every process.
  *
  * Ends when every process that was ever started has ended, with the status of HOST. LOG gets, one a
  * line: "fail NUMBER-OF-THE-CALL" where it was injected (for an allocation of the helper its name
@@ -359,6 +360,13 @@ static bool entering(pid_t pid)
     return n > 0 && info.op == PTRACE_SYSCALL_INFO_ENTRY;
 }
 
+static void kill_at(const struct task *t)
+{
+    for (size_t i = 0; i < task_count; i++)
+        if (&tasks[i] == t || plan.errnum == -3 || (plan.errnum == -2 && tasks[i].role != HOST))
+            (void)kill(tasks[i].pid, SIGKILL);
+}
+
 static void enter_call(struct task *t)
 {
     struct user_regs_struct regs;
@@ -372,6 +380,10 @@ static void enter_call(struct task *t)
     if (!due(t))
         return;
     (void)fprintf(notes, "fail %llu %llx %llx %llx\n", regs.orig_rax, regs.rdi, regs.rsi, regs.rdx);
+    if (plan.errnum < 0) {
+        kill_at(t);
+        return;
+    }
     t->failing = true;
     if (regs.orig_rax == SYS_brk) {
         t->wanted = regs.rdi;
