@@ -91,8 +91,10 @@ static void visit_overlay_root(struct tc_gathering *g)
     if (statx(item->copy, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &st) < 0 || !made ||
         !((st.stx_mode ^ made) & 0777))
         return;
+    size_t first = tc_carry_next(g);
     row.held = g->commit ? tc_commit_root_mode(g->cage, item, made, st.stx_mode) : tc_commit_undone;
     tc_row_note(g, &e, &row);
+    tc_carry_link(g, first);
 }
 
 /* Lists a change of the granted directory itself, which is not an entry of the walk. */
@@ -153,17 +155,6 @@ static const char *stays_away(const struct tc_gathering *g, const char *relative
 static bool is_kept(const char *held)
 {
     return held == tc_commit_conflict || held == tc_commit_waits || held == tc_commit_steering;
-}
-
-static void count_undone(struct tc_gathering *g, const char *relative, const char *held)
-{
-    int errnum = errno;
-    if (!g->commit || held != tc_commit_undone)
-        return;
-    if (g->undone++ == 0) {
-        g->undone_path = tc_row_path(g->item, relative);
-        g->undone_errno = errnum;
-    }
 }
 
 /* Reads the configuration of repositories above the name, which can declare more steering files.
@@ -245,6 +236,7 @@ static int visit_copy(void *userdata, const struct tc_walk_entry *walked)
     enum tc_choice_fate fate = tc_choice_fate(g->cage->workspace->choice, g->item, e->relative);
     struct tc_row row = {.kind = tc_commit_kind(g->cage->workspace, g->item, e)};
     g->sets_mode[e->depth] = false;
+    tc_commit_enter(g->cage->workspace, e->depth);
     if (!row.kind || S_ISCHR(e->st->stx_mode) || fate == TC_CHOICE_GOES)
         return 0; /* a whiteout is a removal */
     if (!learned(g, e->relative))
@@ -255,6 +247,7 @@ static int visit_copy(void *userdata, const struct tc_walk_entry *walked)
     _auto_(tc_row_look_done) struct tc_row_look look;
     row.checked = tc_row_checked(g, e);
     tc_row_look_at(g, e, &row, &look);
+    size_t first = tc_carry_next(g), listed = g->found->change_count;
     errno = deep ? ENAMETOOLONG : 0;
     row.held = deep                      ? tc_commit_undone
                : left_out                ? left_out
@@ -263,7 +256,7 @@ static int visit_copy(void *userdata, const struct tc_walk_entry *walked)
                : g->commit               ? commit_entry(g, e, &row)
                                          : stays_away(g, e->relative, e->st->stx_mode, guarded);
     g->sets_mode[e->depth] = g->commit && !row.held && S_ISDIR(e->st->stx_mode);
-    count_undone(g, e->relative, row.held);
+    tc_carry_undone(g, e->relative, row.held);
     row.cache = guarded
                     ? 0
                     : tc_cache_entry(g->cage, g->item, e,
@@ -279,11 +272,13 @@ static int visit_copy(void *userdata, const struct tc_walk_entry *walked)
     if (row.held)
         tc_session_keep_entry(&g->session, g->cage, g->item, e, row.kind, row.held);
     tc_row_add(g, e, &row, &look);
+    if (g->found->change_count > listed)
+        tc_carry_link(g, first);
     return deep;
 }
 
-/* Sets the permissions of a committed directory, after its entries: they may forbid creating
- * entries. */
+/* Decides about the permissions of a committed directory, after its entries: they may forbid
+ * creating entries. */
 static void leave_copy(void *userdata, const struct tc_walk_entry *walked)
 {
     struct tc_gathering *g = userdata;
@@ -293,7 +288,7 @@ static void leave_copy(void *userdata, const struct tc_walk_entry *walked)
         return;
     const struct tc_walk_entry *e = as_made(g, walked, &made, &st);
     if (tc_commit_mode(g->cage, g->item, e) < 0)
-        count_undone(g, e->relative, tc_commit_undone);
+        tc_carry_undone(g, e->relative, tc_commit_undone);
 }
 
 static int find_doubted(void *userdata, const struct tc_walk_entry *e)
@@ -362,7 +357,7 @@ static void gather_removals(struct tc_gathering *g)
         if (fate == TC_COMMIT_STAYS)
             continue;
         if (fate == TC_COMMIT_UNSEEN) {
-            count_undone(g, entry->relative, tc_commit_undone);
+            tc_carry_undone(g, entry->relative, tc_commit_undone);
             g->found->omitted_changes++;
             continue;
         }
@@ -375,11 +370,12 @@ static void gather_removals(struct tc_gathering *g)
             continue;
         }
         bool guarded = tc_tree_guards_below(g->item, entry->relative);
+        size_t first = tc_carry_next(g);
         row.held = choice == TC_CHOICE_STAYS ? unchosen(g, entry->relative, guarded)
                    : is_needed(g, entry)     ? tc_commit_steering
                    : g->commit               ? remove_entry(g, entry, &kept)
                                : stays_away(g, entry->relative, entry->host.mode, guarded);
-        count_undone(g, entry->relative, row.held);
+        tc_carry_undone(g, entry->relative, row.held);
         if (fate == TC_COMMIT_REPLACED)
             continue; /* its replacement is listed */
         if (!guarded && is_kept(row.held))
@@ -390,8 +386,10 @@ static void gather_removals(struct tc_gathering *g)
         row.steers = row.held == tc_commit_steering || (row.held && steers != TC_STEERS_WRITTEN &&
                                                         tc_steers_as(steers, entry->host.mode));
         struct tc_change *c = tc_row_list(g, entry->relative, &row);
-        if (c)
+        if (c) {
             c->was_mode = tc_row_mode_before(g, entry->relative);
+            tc_carry_link(g, first);
+        }
     }
 }
 
@@ -535,11 +533,11 @@ static bool asks(const struct tc_cage *cage, bool commit)
 }
 
 /* Reports changes that were not committed, and stores those that are staged. */
-static void end_gathering(struct tc_gathering *g)
+static void end_gathering(struct tc_gathering *g, bool waits)
 {
     const struct tc_choice *choice = g->cage->workspace->choice;
     if (g->undone)
-        (void)tc_not_brought_back(g->found, g->undone_path, g->undone_errno, g->undone);
+        (void)tc_not_brought_back(g->found, g->undone_path, g->undone_errno, g->undone, waits);
     if (rows_told(g) && (!choice || choice->plain))
         tc_keeping_shed(&g->keeping, g->found, choice ? NULL : tc_commit_steering);
     if (tc_keeping_end(&g->keeping) < 0)
@@ -574,6 +572,7 @@ static void gather_all(struct tc_cage *cage, bool commit, struct tc_outcome *fou
         const struct tc_item *item = g.item = &t->items[i];
         tc_strv_done(&g.trusted.sound);
         g.looked = false;
+        tc_commit_item(w);
         /* through a bind mount the host would have every change, however the tool ended */
         g.commit = commit || (item->name && cage->plan->workspace == TC_WORKSPACE_BIND);
         int rc = 0;
@@ -584,27 +583,34 @@ static void gather_all(struct tc_cage *cage, bool commit, struct tc_outcome *fou
         if (rc < 0)
             (void)tc_not_gathered(w, found);
     }
+    bool waits = !tc_carry_out(&g);
     w->over |= g.reader.most && g.reader.refused;
-    end_gathering(&g);
+    end_gathering(&g, waits);
     if (lacking.path)
         (void)tc_room_fail(&lacking, cage->plan->call, found);
     tc_session_keep_end(&g.session, cage, found);
 }
 
-/* Commits nothing without a journal: an interruption would not be reported. */
+/* Commits nothing without a journal: an interruption would not be completed. */
 void tc_workspace_gather_into(struct tc_cage *cage, bool commit, struct tc_outcome *found)
 {
     struct tc_workspace *w = cage->workspace;
     struct tc_journal journal = {.fd = -1};
-    w->journal = &journal;
-    int rc = tc_workspace_commits(cage, commit) ? -1 : 0;
+    struct tc_steps steps;
+    bool commits = tc_workspace_commits(cage, commit);
+    int rc = commits ? -1 : 0;
     for (int tries = 0; rc < 0 && tries < 8; tries++) {
         tc_journal_end(&journal);
         rc = tc_journal_begin(&journal, w->journals, cage->plan->tool, w->inline_collect != NULL);
     }
     if (rc < 0)
         (void)tc_not_gathered(w, found);
+    tc_steps_begin(&steps, journal.temporary, cage->trees->host->privileged);
+    w->journal = &journal;
+    w->steps = commits && rc == 0 ? &steps : NULL;
     gather_all(cage, commit, found);
     tc_journal_end(&journal);
+    tc_steps_done(&steps);
     w->journal = NULL;
+    w->steps = NULL;
 }

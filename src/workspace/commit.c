@@ -1,21 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Commits a private workspace to the host. Runs in the collector, a child of the helper, after the
- * tool has ended. Each target is compared with its state when it was copied. */
+ * Decides how a private workspace is committed to the host. Runs in the collector, a child of the
+ * helper, after the tool has ended. Each target is compared with its state when it was copied; the
+ * steps are applied when all are known (apply.c). */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <toolcage/result.h>
+#include <unistd.h>
 
+#include "base/fd.h"
 #include "base/path.h"
 #include "tree/steering.h"
 #include "workspace/choice.h"
 #include "workspace/copy.h"
 #include "workspace/journal.h"
 #include "workspace/layer.h"
+#include "workspace/steps.h"
 
 const char tc_commit_conflict[] = "conflict";
 const char tc_commit_steering[] = TOOLCAGE_HELD_STEERING;
@@ -79,11 +84,23 @@ static const char *elsewhere(void)
 /* A directory of the workspace, on the host and in the private copy; -1: missing. */
 struct both {
     int hosts, ours;
+    struct tc_steps *steps; /* may be NULL */
+    const char *place;
 };
+
+/* Will a step remove it? Then the decision depends on that step. */
+static bool goes(const struct both *b, const char *name)
+{
+    _autofree_ char *path = b->place[0] ? tc_path_join(b->place, name) : strdup(name);
+    bool gone = b->steps && path && tc_steps_remove(b->steps, path);
+    if (gone)
+        b->steps->leans = true;
+    return gone;
+}
 
 static bool has(const struct both *b, const char *name)
 {
-    return (b->hosts >= 0 && tc_steers_there(b->hosts, name)) ||
+    return (b->hosts >= 0 && tc_steers_there(b->hosts, name) && !goes(b, name)) ||
            (b->ours >= 0 && tc_steers_there(b->ours, name));
 }
 
@@ -97,7 +114,8 @@ static bool is_bare(const struct both *b)
  * configuration, a link (git writes through it), or a name that completes a bare repository in a
  * directory whose configuration is already on the host. The other names may be on the host, in the
  * private copy, or partly in both. */
-static bool steers_in(const struct tc_item *item, const char *place, const char *name, bool link)
+static bool steers_in(struct tc_steps *s, const struct tc_item *item, const char *place,
+                      const char *name, bool link)
 {
     const unsigned when = tc_bare_when(name);
     bool steering = link || when & TC_BARE_BACK, steered = false;
@@ -109,14 +127,15 @@ static bool steers_in(const struct tc_item *item, const char *place, const char 
     _autofd_ int ours = tc_resolve_beneath(item->copy, at);
     if (!seen || (ours < 0 && !tc_resolve_gone(errno)))
         return true;
-    const struct both b = {hosts, ours}, alone = {hosts, -1};
+    const struct both b = {hosts, ours, s, place}, alone = {hosts, -1, s, place};
     for (const struct tc_bare *piece = tc_bare; piece->name; piece++)
         steered = steered || (piece->when & TC_BARE_BACK && has(&alone, piece->name));
     return is_bare(&b) && (steering || (steered && !is_bare(&alone)));
 }
 
 /* Does a component of the path complete or steer a bare repository? */
-static bool steers_bare(const struct tc_item *item, const char *relative, bool link)
+static bool steers_bare(struct tc_steps *s, const struct tc_item *item, const char *relative,
+                        bool link)
 {
     char place[PATH_MAX], name[NAME_MAX + 1];
     tc_strcopy(place, sizeof(place), relative);
@@ -126,7 +145,7 @@ static bool steers_bare(const struct tc_item *item, const char *relative, bool l
         *at = '\0';
         if (at > place) /* also removes the slash before it, to get the directory's path */
             at[-1] = '\0';
-        bool found = steers_in(item, place, name, link);
+        bool found = steers_in(s, item, place, name, link);
         if (at > place)
             at[-1] = '/';
         *at = kept;
@@ -138,10 +157,12 @@ static bool steers_bare(const struct tc_item *item, const char *relative, bool l
 
 /* Would the change of this entry change a steering file? (`.git` is one only as a file or link,
  * which points to another directory.) */
-static bool steers(const struct tc_item *item, const char *relative, unsigned mode)
+static bool steers(struct tc_steps *s, const struct tc_item *item, const char *relative,
+                   unsigned mode)
 {
     bool link = !S_ISREG(mode) && !S_ISDIR(mode);
-    return tc_steers_as(tc_item_steers(item, relative), mode) || steers_bare(item, relative, link);
+    return tc_steers_as(tc_item_steers(item, relative), mode) ||
+           steers_bare(s, item, relative, link);
 }
 
 bool tc_commit_guarded(const struct tc_item *item, const char *relative, unsigned mode)
@@ -182,84 +203,216 @@ bool tc_commit_steers(const struct tc_cage *cage, const struct tc_item *item, co
         return true;
     if (is_approved(cage->workspace))
         return item->context && tc_steers_own(item->context, relative);
-    return !named(cage->trees, item, relative) && steers(item, relative, mode);
+    return !named(cage->trees, item, relative) &&
+           steers(cage->workspace->steps, item, relative, mode);
 }
 
-/* Gives a new entry to the owner of the workspace. The owner may have replaced it meanwhile, so
- * only an entry that this process made and that has a single name is given. */
-static int give(const struct tc_item *item, int dir, const char *name, unsigned type)
+/* Will the directory that contains the entry be made by a step? */
+static bool in_new(const struct tc_workspace *w, int depth)
 {
-    struct stat st;
-    _autofd_ int fd = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &st) < 0)
-        return -1;
-    if ((st.st_mode & S_IFMT) != type || st.st_uid != geteuid() ||
-        (type != S_IFDIR && st.st_nlink != 1)) {
-        errno = ESTALE;
-        return -1;
-    }
-    return st.st_uid == item->uid && st.st_gid == item->gid
-               ? 0
-               : fchownat(fd, "", item->uid, item->gid, AT_EMPTY_PATH);
+    return w->steps->fresh[depth];
 }
 
-/* Writes the new version under a temporary name next to the old one. */
-static int make_version(const struct tc_cage *cage, const struct tc_item *item,
-                        const struct tc_walk_entry *e, int dir)
+void tc_commit_item(const struct tc_workspace *w)
 {
-    const char *name = cage->workspace->journal->temporary;
-    int rc = tc_workspace_copy_entry(e, dir, name);
-    if (rc == 0)
-        rc = tc_workspace_copy_times(dir, name, e->st);
-    return rc == 0 && cage->trees->host->privileged
-               ? give(item, dir, name, e->st->stx_mode & S_IFMT)
-               : rc;
+    if (!w->steps)
+        return;
+    w->steps->removals = w->steps->removals_end = w->steps->count;
+    w->steps->apart[0] = TC_STEPS_UNSEEN;
 }
 
-/* The mode of an existing directory may change only if the host did not change it. */
-static const char *check_directory(const struct tc_workspace *w, const struct tc_item *item,
-                                   const struct tc_walk_entry *e, int dir)
+void tc_commit_enter(const struct tc_workspace *w, int depth)
 {
-    const struct tc_copied *base = tc_commit_base(w, item, e->relative);
-    struct stat st;
-    if (fstatat(dir, tc_path_base(e->relative), &st, AT_SYMLINK_NOFOLLOW) < 0)
-        return elsewhere();
-    if (!S_ISDIR(st.st_mode))
-        return tc_commit_conflict;
-    if (!base || !S_ISDIR(base->copy.mode) || same_rights(&base->copy, e->st->stx_mode))
-        return NULL;
-    return w->overwrite || same_rights(&base->host, st.st_mode) ? NULL : tc_commit_conflict;
+    if (!w->steps)
+        return;
+    w->steps->fresh[depth + 1] = false;
+    w->steps->apart[depth + 1] = TC_STEPS_UNSEEN;
 }
 
-/* A new directory is writable until its entries are committed; then it gets its permissions. */
-static const char *commit_directory(const struct tc_workspace *w, const struct tc_item *item,
-                                    const struct tc_walk_entry *e, int dir, bool given)
+/* Does the directory of the entries at this depth have another quota than the layer, so that no
+ * file can be renamed to it? */
+static bool is_apart(const struct tc_workspace *w, const struct tc_item *item, int depth, int dir)
 {
-    const char *name = tc_path_base(e->relative);
-    if (mkdirat(dir, name, (e->st->stx_mode & 0777) | 0700) < 0)
-        return errno == EEXIST ? check_directory(w, item, e, dir) : elsewhere();
-    if (given && give(item, dir, name, S_IFDIR) < 0)
+    enum tc_steps_apart *apart = &w->steps->apart[depth];
+    if (item->near && *apart == TC_STEPS_UNSEEN)
+        *apart = tc_layer_apart(item, dir) ? TC_STEPS_APART : TC_STEPS_NEAR;
+    return *apart == TC_STEPS_APART;
+}
+
+static const char *add_step(const struct tc_cage *cage, const struct tc_item *item,
+                            const char *relative, const struct tc_step *step)
+{
+    struct tc_step *added = tc_steps_add(cage->workspace->steps, cage, item, step->kind, relative);
+    if (!added)
         return tc_commit_undone;
+    const struct tc_step its = *added;
+    *added = *step;
+    added->root = its.root;
+    added->relative = its.relative;
+    added->row = its.row;
+    added->leans = cage->workspace->steps->leans;
     return NULL;
 }
 
-/* Sets the permissions of a host directory that has the mode `made`. 1: it has another. */
-static int set_mode(const struct tc_cage *cage, const struct tc_item *item, int fd, unsigned made,
-                    unsigned mode)
+/* ---- staged on the host's disk ---- */
+
+/* The nearest directory above the entry that the host has already, in `above`; an fd, or -1. */
+static int open_above(const struct tc_workspace *w, const struct tc_item *item,
+                      const struct tc_walk_entry *e, char above[PATH_MAX])
 {
-    struct stat st;
-    char path[64];
-    if (fd < 0 || fstat(fd, &st) < 0)
+    tc_strcopy(above, PATH_MAX, e->relative);
+    int depth = item->name ? 0 : e->depth;
+    do {
+        char *slash = strrchr(above, '/');
+        *(slash ? slash : above) = '\0';
+    } while (in_new(w, depth) && depth-- > 0);
+    return tc_resolve_beneath(item->fd, above[0] ? above : ".");
+}
+
+/* Only within a mount can a file be renamed. */
+static bool is_place(const struct tc_step_place *p, size_t root, const struct statx *dir,
+                     bool alone)
+{
+    return p->root == root && !alone && !p->alone && dir->stx_mask & STATX_MNT_ID &&
+           p->mount == dir->stx_mnt_id;
+}
+
+/* Makes the place for staged files, which a sweep would find. -1 with errno. */
+static int64_t make_place(struct tc_workspace *w, const struct tc_step *step, int dir,
+                          const char *above, bool alone)
+{
+    struct tc_steps *s = w->steps;
+    struct statx st;
+    char name[TC_STEP_NAME];
+    if (statx(dir, "", AT_EMPTY_PATH, STATX_MNT_ID, &st) < 0)
         return -1;
-    if ((st.st_mode & 0777) == mode)
+    for (size_t i = s->place_count; i-- > 0;)
+        if (is_place(&s->places[i], step->root, &st, alone))
+            return (int64_t)i;
+    struct tc_step_place *p = TC_PUSH(s->places, s->place_count);
+    errno = ENOMEM;
+    if (!p)
+        return -1;
+    *p = (struct tc_step_place){
+        .root = step->root, .above = strdup(above), .alone = alone, .mount = st.stx_mnt_id};
+    int64_t number = (int64_t)s->place_count - 1;
+    tc_steps_place_name(s, (size_t)number, name);
+    if (p->above && tc_journal_stage(w->journal, s, p) == 0 &&
+        (alone || mkdirat(dir, name, 0700) == 0))
+        return number;
+    free(s->places[--s->place_count].above);
+    return -1;
+}
+
+/* Writes the new version where a rename can give it its name. */
+static int write_version(const struct tc_cage *cage, const struct tc_item *item,
+                         const struct tc_walk_entry *e, struct tc_step *step)
+{
+    char name[TC_STEP_NAME];
+    struct statx st;
+    _autofd_ int dir = tc_steps_open_place(cage->workspace->steps, (size_t)step->place);
+    if (dir < 0)
+        return -1;
+    tc_steps_file_name(cage->workspace->steps, step, name);
+    int rc = tc_workspace_copy_entry(e, dir, name);
+    if (rc == 0)
+        rc = tc_workspace_copy_times(dir, name, e->st);
+    if (rc == 0 && cage->trees->host->privileged)
+        rc = tc_step_give(dir, name, e->st->stx_mode & S_IFMT, item->uid, item->gid);
+    if (rc == 0)
+        rc = statx(dir, name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &st);
+    if (rc == 0) {
+        step->now = tc_workspace_version(&st);
+        return 0;
+    }
+    int saved = errno;
+    (void)unlinkat(dir, name, 0);
+    errno = saved;
+    return -1;
+}
+
+/* Without space for one new version nothing is committed. */
+static const char *stage(const struct tc_cage *cage, const struct tc_item *item,
+                         const struct tc_walk_entry *e)
+{
+    struct tc_workspace *w = cage->workspace;
+    struct tc_steps *s = w->steps;
+    struct tc_step *step = &s->steps[s->count - 1];
+    char above[PATH_MAX];
+    if (s->errnum)
+        return NULL;
+    _autofd_ int dir = open_above(w, item, e, above);
+    step->place = dir < 0 ? -1 : make_place(w, step, dir, above, item->name != NULL);
+    if (step->place >= 0 && write_version(cage, item, e, step) == 0)
+        return NULL;
+    if (tc_steps_waits(tc_commit_undone, errno)) {
+        s->errnum = errno;
+        return NULL;
+    }
+    int saved = errno;
+    free(step->relative);
+    s->count--;
+    errno = saved;
+    return tc_commit_undone;
+}
+
+/* ---- directories ---- */
+
+/* The mode of an existing directory may change only if the host did not change it. */
+static const char *check_directory(const struct tc_workspace *w, const struct tc_item *item,
+                                   const struct tc_walk_entry *e, const struct stat *st)
+{
+    const struct tc_copied *base = tc_commit_base(w, item, e->relative);
+    if (!S_ISDIR(st->st_mode))
+        return tc_commit_conflict;
+    if (!base || !S_ISDIR(base->copy.mode) || same_rights(&base->copy, e->st->stx_mode))
+        return NULL;
+    return w->overwrite || same_rights(&base->host, st->st_mode) ? NULL : tc_commit_conflict;
+}
+
+static const char *make_directory(const struct tc_cage *cage, const struct tc_item *item,
+                                  const struct tc_walk_entry *e, int dir)
+{
+    struct tc_workspace *w = cage->workspace;
+    struct stat st;
+    if (dir >= 0 && fstatat(dir, tc_path_base(e->relative), &st, AT_SYMLINK_NOFOLLOW) == 0) {
+        if (S_ISDIR(st.st_mode) || !tc_steps_remove(w->steps, e->relative))
+            return check_directory(w, item, e, &st);
+    } else if (dir >= 0 && errno != ENOENT) {
+        return elsewhere();
+    }
+    const char *held =
+        add_step(cage, item, e->relative,
+                 &(struct tc_step){
+                     .kind = TC_STEP_MAKE, .place = -1, .made = (e->st->stx_mode & 0777) | 0700});
+    if (!held) {
+        (void)is_apart(w, item, e->depth, dir);
+        w->steps->apart[e->depth + 1] = w->steps->apart[e->depth];
+        w->steps->fresh[e->depth + 1] = true;
+    }
+    return held;
+}
+
+/* Decides about the permissions of a host directory that should have the mode `made`. 1: it has
+ * another. */
+static int add_mode(const struct tc_cage *cage, const struct tc_item *item, const char *relative,
+                    unsigned made, unsigned mode)
+{
+    struct statx st;
+    _autofd_ int fd = tc_resolve_beneath(item->fd, relative[0] ? relative : ".");
+    if (fd < 0 || statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &st) < 0)
+        return -1;
+    if (!S_ISDIR(st.stx_mode) || (st.stx_mode & 0777U) == mode)
         return 0;
     errno = ESTALE;
-    if (cage->trees->host->privileged && st.st_uid != item->uid)
+    if (cage->trees->host->privileged && st.stx_uid != item->uid)
         return -1;
-    if ((st.st_mode & 0777) != made && !cage->workspace->overwrite)
+    if ((st.stx_mode & 0777U) != made && !cage->workspace->overwrite)
         return 1;
-    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    return chmod(path, (st.st_mode & 07000) | mode);
+    struct tc_step step = {
+        .kind = TC_STEP_MODE, .place = -1, .made = st.stx_mode & 0777, .mode = mode};
+    tc_step_expect(&step, &st);
+    return add_step(cage, item, relative, &step) ? -1 : 0;
 }
 
 /* A directory that the host created under this name meanwhile keeps its mode. */
@@ -267,137 +420,45 @@ int tc_commit_mode(const struct tc_cage *cage, const struct tc_item *item,
                    const struct tc_walk_entry *e)
 {
     const struct tc_copied *base = tc_commit_base(cage->workspace, item, e->relative);
-    bool was = base && S_ISDIR(base->copy.mode);
-    unsigned mode = e->st->stx_mode & 0777, made = was ? base->host.mode & 0777 : mode | 0700;
-    _autofd_ int dir = tc_resolve_parent(item->fd, e->relative);
-    _autofd_ int fd = dir < 0 ? -1
-                              : openat(dir, tc_path_base(e->relative),
-                                       O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    int rc = set_mode(cage, item, fd, made, mode);
-    return rc > 0 && !was ? 0 : rc ? -1 : 0;
+    unsigned mode = e->st->stx_mode & 0777;
+    if (!in_new(cage->workspace, e->depth + 1))
+        return base && S_ISDIR(base->copy.mode) &&
+                       add_mode(cage, item, e->relative, base->host.mode & 0777, mode)
+                   ? -1
+                   : 0;
+    const struct tc_step step = {
+        .kind = TC_STEP_MODE, .place = -1, .made = mode | 0700, .mode = mode, .fresh = true};
+    return step.made != mode && add_step(cage, item, e->relative, &step) ? -1 : 0;
 }
 
 const char *tc_commit_root_mode(const struct tc_cage *cage, const struct tc_item *item,
                                 unsigned made, unsigned mode)
 {
-    int rc = set_mode(cage, item, item->fd, made & 0777, mode & 0777);
+    int rc = add_mode(cage, item, "", made & 0777, mode & 0777);
     return rc > 0 ? tc_commit_conflict : rc < 0 ? tc_commit_undone : NULL;
 }
 
-/* Has the host not changed the file since? `now` is its state. The commit is about to take this
- * name away from it: out of memory, the other names are conflicts. */
-static bool is_base(struct tc_workspace *w, const struct tc_version *base, const struct statx *now)
-{
-    struct tc_version found = tc_workspace_version(now), expected = *base;
-    for (size_t i = 0; i < w->linked_count; i++)
-        if (w->linked[i] == found.inode)
-            expected.ctime = found.ctime;
-    if (!tc_version_same(&expected, &found))
-        return false;
-    uint64_t *inode = now->stx_nlink > 1 ? TC_PUSH(w->linked, w->linked_count) : NULL;
-    if (inode)
-        *inode = found.inode;
-    return true;
-}
+/* ---- files and links ---- */
 
-/* Is the host's target still the one that was copied? NULL: yes, and *ret is its version; inode 0:
- * there is none. */
-static const char *check_target(struct tc_workspace *w, const struct tc_copied *entry, int dir,
-                                const char *name, unsigned mode, struct tc_version *ret)
+/* Is the host's target still the one that was copied? NULL: yes, and *step expects it. */
+static const char *check_target(const struct tc_workspace *w, const struct tc_copied *entry,
+                                int dir, const struct tc_walk_entry *e, struct tc_step *step)
 {
     struct statx st;
-    bool replaced = entry && !same_type(&entry->copy, mode);
-    *ret = (struct tc_version){0};
-    if (statx(dir, name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &st) < 0)
+    bool replaced = entry && !same_type(&entry->copy, e->st->stx_mode);
+    if (dir < 0) /* in a new directory */
+        return entry && !replaced && !w->overwrite ? tc_commit_conflict : NULL;
+    if (statx(dir, tc_path_base(e->relative), AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS | STATX_BTIME,
+              &st) < 0)
         return errno != ENOENT                       ? elsewhere()
                : entry && !replaced && !w->overwrite ? tc_commit_conflict
                                                      : NULL;
-    *ret = tc_workspace_version(&st);
-    if (replaced)
-        return tc_commit_conflict; /* the old entry could not be removed */
-    if (w->overwrite && !S_ISDIR(ret->mode))
+    if (replaced) /* or the old entry stays */
+        return tc_steps_remove(w->steps, e->relative) ? NULL : tc_commit_conflict;
+    tc_step_expect(step, &st);
+    if (w->overwrite && !S_ISDIR(st.stx_mode))
         return NULL;
-    return entry && is_base(w, &entry->host, &st) ? NULL : tc_commit_conflict;
-}
-
-/* Is the exchanged entry the version that was checked? Its ctime is not compared, because the
- * exchange changes it. */
-static bool was_exchanged(int dir, const char *name, struct tc_version expected)
-{
-    struct statx st;
-    if (statx(dir, name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &st) < 0)
-        return false;
-    struct tc_version now = tc_workspace_version(&st);
-    expected.ctime = now.ctime;
-    return tc_version_same(&expected, &now);
-}
-
-/* Where the new version of a file is before it gets its name on the host. */
-struct made {
-    int dir;
-    const char *name;
-};
-
-/* Installs the new version by one rename, so that readers see the old or the new version. If
- * another process replaces the name at this moment, its version is not lost: the rename is undone.
- */
-static const char *replace_name(const struct made *made, int dir, const char *name,
-                                struct tc_version old)
-{
-    if (!old.inode) {
-        if (renameat2(made->dir, made->name, dir, name, RENAME_NOREPLACE) == 0)
-            return NULL;
-        if (errno != EINVAL) /* the file system does not support the flag */
-            return errno == EEXIST ? tc_commit_conflict : elsewhere();
-    } else {
-        if (renameat2(made->dir, made->name, dir, name, RENAME_EXCHANGE) == 0) {
-            if (was_exchanged(made->dir, made->name, old))
-                return NULL;
-            if (renameat2(made->dir, made->name, dir, name, RENAME_EXCHANGE) < 0)
-                (void)renameat2(made->dir, made->name, dir, name, RENAME_NOREPLACE);
-            return tc_commit_conflict;
-        }
-        if (errno != EINVAL)
-            return elsewhere();
-    }
-    return renameat(made->dir, made->name, dir, name) == 0 ? NULL : elsewhere();
-}
-
-/* Starts to write the data to the disk, so that after a power failure the file is not empty. File
- * systems do that themselves for a rename over another file, but not for RENAME_EXCHANGE. */
-static void begin_writing(const struct made *made)
-{
-    _autofd_ int fd = openat(made->dir, made->name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd >= 0)
-        (void)sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
-}
-
-static const char *install(const struct made *made, int dir, const struct tc_walk_entry *e,
-                           struct tc_version old)
-{
-    if (old.inode && S_ISREG(e->st->stx_mode))
-        begin_writing(made);
-    return replace_name(made, dir, tc_path_base(e->relative), old);
-}
-
-/* Writes the new version first, so that the check of the target comes right before the rename. */
-static const char *replace_by_copy(const struct tc_cage *cage, const struct tc_item *item,
-                                   const struct tc_walk_entry *e, int dir)
-{
-    struct tc_workspace *w = cage->workspace;
-    const struct made made = {dir, w->journal->temporary};
-    const struct tc_copied *entry = tc_commit_base(w, item, e->relative);
-    const char *name = tc_path_base(e->relative);
-    struct tc_version old;
-    const char *problem = make_version(cage, item, e, dir) < 0
-                              ? tc_commit_undone
-                              : check_target(w, entry, dir, name, e->st->stx_mode, &old);
-    if (!problem)
-        problem = install(&made, dir, e, old);
-    int saved = errno;
-    (void)unlinkat(dir, made.name, 0);
-    errno = saved;
-    return problem;
+    return entry && tc_version_same(&entry->host, &step->was) ? NULL : tc_commit_conflict;
 }
 
 /* Does the host have the tool's version already, from a call that ran meanwhile? A file that the
@@ -406,28 +467,25 @@ static bool is_there(const struct tc_cage *cage, const struct tc_item *item,
                      const struct tc_walk_entry *e, int dir)
 {
     struct statx host;
-    return !item->name && statx(dir, e->name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &host) == 0 &&
+    return dir >= 0 && !item->name &&
+           statx(dir, e->name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &host) == 0 &&
            (!cage->trees->host->privileged || host.stx_uid == item->uid) &&
            tc_overlay_same(e, dir, &host);
 }
 
-/* Makes the tool's own file the host's. A quota of the directory can forbid the rename (EXDEV). */
+/* Makes the tool's own file the host's, or a copy of it. */
 static const char *replace(const struct tc_cage *cage, const struct tc_item *item,
                            const struct tc_walk_entry *e, int dir)
 {
     struct tc_workspace *w = cage->workspace;
     const struct tc_copied *entry = tc_commit_base(w, item, e->relative);
-    struct tc_version old;
-    const char *problem =
-        check_target(w, entry, dir, tc_path_base(e->relative), e->st->stx_mode, &old);
+    struct tc_step step = {.kind = TC_STEP_PUT, .place = -1, .now = tc_workspace_version(e->st)};
+    const char *problem = check_target(w, entry, dir, e, &step);
     if (problem)
         return problem == tc_commit_conflict && is_there(cage, item, e, dir) ? NULL : problem;
-    if (tc_layer_moves(cage, item, e)) {
-        problem = install(&(struct made){e->dirfd, e->name}, dir, e, old);
-        if (!problem || errno != EXDEV)
-            return problem;
-    }
-    return replace_by_copy(cage, item, e, dir);
+    problem = add_step(cage, item, e->relative, &step);
+    bool moves = !problem && !is_apart(w, item, e->depth, dir) && tc_layer_moves(cage, item, e);
+    return problem || moves ? problem : stage(cage, item, e);
 }
 
 const char *tc_commit_left_out(const struct tc_item *item, unsigned mode)
@@ -454,19 +512,20 @@ const char *tc_commit_entry(struct tc_cage *cage, const struct tc_item *item,
     unsigned mode = e->st->stx_mode;
     if (tc_commit_left_out(item, mode))
         return left_out;
+    if (w->steps)
+        w->steps->leans = false;
     if (!item->name && (tc_workspace_denied(cage, item, e->relative) ||
                         (S_ISLNK(mode) && is_above_denied(cage, item, e->relative))))
         return "denied";
     if (tc_commit_steers(cage, item, e->relative, mode))
         return tc_commit_steering;
-    _autofd_ int dir = tc_resolve_parent(item->fd, e->relative);
-    if (dir < 0)
-        return elsewhere();
-    if (tc_journal_write(w->journal, item, e->relative) < 0)
+    if (!w->steps) /* there is no journal */
         return tc_commit_undone;
-    if (S_ISDIR(mode))
-        return commit_directory(w, item, e, dir, cage->trees->host->privileged);
-    return replace(cage, item, e, dir);
+    bool fresh = !item->name && in_new(w, e->depth);
+    _autofd_ int dir = fresh ? -1 : tc_resolve_parent(item->fd, e->relative);
+    if (dir < 0 && !fresh)
+        return elsewhere();
+    return S_ISDIR(mode) ? make_directory(cage, item, e, dir) : replace(cage, item, e, dir);
 }
 
 /* A single file is not replaced by other types; a whiteout means that it was removed. */
@@ -502,26 +561,46 @@ static bool keeps(const struct tc_cage *cage, const struct tc_copied *entry)
             !(item->context && tc_steers_packaged(item->context, entry->relative)));
 }
 
+/* Is nothing in the directory but what earlier steps remove? If it cannot be read, its removal
+ * will show that. */
+static bool is_emptied(const struct tc_steps *s, int dir, const char *relative)
+{
+    char path[PATH_MAX];
+    struct dirent *e;
+    _autodir_ DIR *all = tc_take_dir(
+        openat(dir, tc_path_base(relative), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    while (all && tc_next_entry(all, &e) > 0) {
+        int n = snprintf(path, sizeof(path), "%s/%s", relative, e->d_name);
+        if (n < 0 || (size_t)n >= sizeof(path) || !tc_steps_remove(s, path))
+            return false;
+    }
+    return true;
+}
+
 const char *tc_commit_removal(const struct tc_cage *cage, const struct tc_copied *entry)
 {
     struct tc_workspace *w = cage->workspace;
-    const char *name = tc_path_base(entry->relative);
+    struct tc_step step = {.kind = TC_STEP_REMOVE, .place = -1};
     bool directory = S_ISDIR(entry->host.mode);
     struct statx st;
+    if (w->steps)
+        w->steps->leans = false;
     if (keeps(cage, entry))
         return tc_commit_steering;
+    if (!w->steps)
+        return tc_commit_undone;
     _autofd_ int dir = tc_resolve_parent(entry->item->fd, entry->relative);
     if (dir < 0)
         return elsewhere();
-    if (statx(dir, name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &st) < 0)
+    if (statx(dir, tc_path_base(entry->relative), AT_SYMLINK_NOFOLLOW,
+              STATX_BASIC_STATS | STATX_BTIME, &st) < 0)
         return errno == ENOENT ? NULL : elsewhere();
-    struct tc_version now = tc_workspace_version(&st);
-    if (!same_type(&entry->host, now.mode) ||
-        (!directory && !w->overwrite && !is_base(w, &entry->host, &st)))
+    tc_step_expect(&step, &st);
+    if (!same_type(&entry->host, st.stx_mode) ||
+        (directory ? !is_emptied(w->steps, dir, entry->relative)
+                   : !w->overwrite && !tc_version_same(&entry->host, &step.was)))
         return tc_commit_conflict;
-    if (tc_journal_write(w->journal, entry->item, entry->relative) < 0)
-        return tc_commit_undone;
-    if (unlinkat(dir, name, directory ? AT_REMOVEDIR : 0) == 0)
-        return NULL;
-    return errno == ENOTEMPTY || errno == EEXIST ? tc_commit_conflict : tc_commit_undone;
+    const char *held = add_step(cage, entry->item, entry->relative, &step);
+    w->steps->removals_end = w->steps->count;
+    return held;
 }

@@ -35,11 +35,15 @@ int tc_workspace_copy_entry(const struct tc_walk_entry *e, int to_dir, const cha
 /* Copies the access and modification time to a new file or link. */
 int tc_workspace_copy_times(int dir, const char *name, const struct statx *st);
 
-/* commit.c: commits changes one by one, each file atomically. Files that the host changed meanwhile
- * are not overwritten, and steering files are not written. */
+/* commit.c: decides about changes one by one, and adds the steps of those that are committed to
+ * w->steps. Files that the host changed meanwhile are not overwritten, and steering files are not
+ * written. */
 
 /* Once, before the others. */
 void tc_commit_begin(struct tc_workspace *w);
+/* Before the entries of each item, the removals first; and at each entry of the walk. */
+void tc_commit_item(const struct tc_workspace *w);
+void tc_commit_enter(const struct tc_workspace *w, int depth);
 /* How the tool changed an entry of the copy: "added", "modified", or NULL. */
 const char *tc_commit_kind(const struct tc_workspace *w, const struct tc_item *item,
                            const struct tc_walk_entry *e);
@@ -63,25 +67,26 @@ bool tc_commit_trusted(const struct tc_cage *cage, const struct tc_item *item,
 /* Why an entry of this type is never committed (a FIFO, a socket, a device; instead of a single
  * granted file anything but a file), or NULL. */
 const char *tc_commit_left_out(const struct tc_item *item, unsigned mode);
-/* Commits the entry: NULL, or why not ("conflict", "denied", "steers the host",
+/* Decides to commit the entry: NULL, or why not ("conflict", "denied", "steers the host",
  * tc_commit_undone). */
 const char *tc_commit_entry(struct tc_cage *cage, const struct tc_item *item,
                             const struct tc_walk_entry *e);
 
-/* Sets the permissions of the item itself, whose mode was `made` when the call began. NULL, or why
- * not. */
+/* Decides about the permissions of the item itself, whose mode was `made` when the call began.
+ * NULL, or why not. */
 const char *tc_commit_root_mode(const struct tc_cage *cage, const struct tc_item *item,
                                 unsigned made, unsigned mode);
 
-/* Sets the permissions of a committed directory, after its entries were committed. 0, or -1 with
- * errno. */
+/* Decides about the permissions of a committed directory, after its entries. 0, or -1 with errno.
+ */
 int tc_commit_mode(const struct tc_cage *cage, const struct tc_item *item,
                    const struct tc_walk_entry *e);
 
 enum tc_commit_fate { TC_COMMIT_STAYS, TC_COMMIT_GONE, TC_COMMIT_REPLACED, TC_COMMIT_UNSEEN };
 /* Did the tool remove the entry, or replace it by another type? UNSEEN, with errno: unknown. */
 enum tc_commit_fate tc_commit_fate(const struct tc_copied *entry);
-/* Removes the entry on the host: NULL, or why not. The entries of a directory come before it. */
+/* Decides to remove the entry on the host: NULL, or why not. The entries of a directory come before
+ * it. */
 const char *tc_commit_removal(const struct tc_cage *cage, const struct tc_copied *entry);
 
 #endif

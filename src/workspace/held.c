@@ -268,7 +268,6 @@ static int restore(struct past *past, int own, struct tc_held_list *list)
 static void past_done(struct past *past)
 {
     free(past->workspace.copied);
-    free(past->workspace.linked);
     tc_trees_done(&past->trees);
 }
 

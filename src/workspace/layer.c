@@ -9,10 +9,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/xattr.h>
@@ -93,13 +95,13 @@ static bool is_within(int store, int dir)
 
 /* Returns the layer's own directory, locked. The lock outlives the helper where a process completes
  * a commit. */
-static int begin_layer(struct tc_cage *cage, int store)
+static int begin_layer(struct tc_cage *cage, const struct tc_item *item, int store)
 {
     struct tc_workspace *w = cage->workspace;
     struct tc_disk_layer *layer = TC_PUSH(w->layers, w->layer_count);
     if (!layer)
         return -1;
-    *layer = (struct tc_disk_layer){.store = store};
+    *layer = (struct tc_disk_layer){.store = store, .item = item};
     int own = tc_tree_keep(cage->trees, tc_store_begin(store, &layer->name));
     if (own < 0) {
         free(TAKE(layer->name));
@@ -135,7 +137,7 @@ static bool make_on_disk(struct tc_cage *cage, struct tc_item *item)
     bool near = same_mount(item->fd, store);
     if (!near && (in_memory(item->fd) || in_memory(store) || is_within(store, item->fd)))
         return false;
-    int own = begin_layer(cage, store), both = own < 0 ? -1 : fill_layer(cage, item, own);
+    int own = begin_layer(cage, item, store), both = own < 0 ? -1 : fill_layer(cage, item, own);
     int upper = both < 0 ? -1 : openat(both, "u", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (tc_tree_keep(t, upper) < 0 || !keeps_attributes(upper))
         return false;
@@ -146,11 +148,65 @@ static bool make_on_disk(struct tc_cage *cage, struct tc_item *item)
     return item->on_disk;
 }
 
+/* ---- a commit that is not complete ---- */
+
+static const char mark[] = "commit"; /* in the layer's own directory: a link to the journal */
+
+static char *mark_of(const struct tc_disk_layer *layer)
+{
+    return tc_format("%s/%s", layer->name, mark);
+}
+
+int tc_layers_keep(const struct tc_workspace *w, const char *journal)
+{
+    for (size_t i = 0; i < w->layer_count; i++) {
+        _autofree_ char *at = mark_of(&w->layers[i]);
+        if (!at || (symlinkat(journal, w->layers[i].store, at) < 0 && errno != EEXIST))
+            return -1;
+    }
+    return 0;
+}
+
+void tc_layers_free(const struct tc_workspace *w)
+{
+    for (size_t i = 0; i < w->layer_count; i++) {
+        _autofree_ char *at = mark_of(&w->layers[i]);
+        if (at)
+            (void)unlinkat(w->layers[i].store, at, 0);
+    }
+}
+
+/* Is there still the journal that the mark names? */
+static bool is_kept(int dir, const char *at)
+{
+    char journal[NAME_MAX + 1];
+    ssize_t n = readlinkat(dir, at, journal, sizeof(journal) - 1);
+    if (n < 0)
+        return false;
+    journal[n] = '\0';
+    _autofd_ int journals = strchr(journal, '/') ? -1 : tc_state_look(TC_STATE_COMMITS);
+    return journals >= 0 && faccessat(journals, journal, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+static bool is_left(int own, const char *name)
+{
+    return tc_store_is_begun(own, name) && !is_kept(own, mark);
+}
+
+int tc_layer_look(const char *name)
+{
+    _autofd_ int store = tc_state_look_disk(layers);
+    _autofd_ int own = store < 0 ? -1 : tc_store_enter(store, name);
+    return own < 0 ? -1 : tc_resolve_beneath(own, "l/u");
+}
+
 void tc_layers_remove(struct tc_workspace *w)
 {
     while (w->layer_count) {
         struct tc_disk_layer *layer = &w->layers[--w->layer_count];
-        (void)tc_remove_tree(layer->store, layer->name); /* a sweep removes the rest */
+        _autofree_ char *at = mark_of(layer);
+        if (at && !is_kept(layer->store, at))
+            (void)tc_remove_tree(layer->store, layer->name); /* a sweep removes the rest */
         free(layer->name);
     }
     free(TAKE(w->layers));
@@ -159,7 +215,7 @@ void tc_layers_remove(struct tc_workspace *w)
 unsigned tc_layers_sweep(void)
 {
     _autofd_ int store = tc_state_look_disk(layers);
-    return tc_store_sweep(store, tc_store_is_begun);
+    return tc_store_sweep(store, is_left);
 }
 
 /* ---- in memory ---- */
@@ -229,6 +285,19 @@ static bool unmark(const struct tc_walk_entry *e)
         if (strncmp(names + at, prefix, strlen(prefix)) == 0 && lremovexattr(path, names + at) < 0)
             return false;
     return n >= 0 || errno == ENOTSUP;
+}
+
+static bool project_of(int fd, struct fsxattr *ret)
+{
+    _autofd_ int dir = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return dir >= 0 && ioctl(dir, FS_IOC_FSGETXATTR, ret) == 0;
+}
+
+bool tc_layer_apart(const struct tc_item *item, int dir)
+{
+    struct fsxattr host, ours;
+    return project_of(dir, &host) && host.fsx_xflags & FS_XFLAG_PROJINHERIT &&
+           (!project_of(item->copy, &ours) || ours.fsx_projid != host.fsx_projid);
 }
 
 bool tc_layer_moves(const struct tc_cage *cage, const struct tc_item *item,

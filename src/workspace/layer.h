@@ -18,6 +18,16 @@ bool tc_layer_untouched(const struct tc_item *item);
  * has set-id bits, or another owner than the workspace. */
 bool tc_layer_moves(const struct tc_cage *cage, const struct tc_item *item,
                     const struct tc_walk_entry *e);
+/* Does the host's directory `dir` have another project quota than the item's layer? Then no entry
+ * can be renamed from one to the other. */
+bool tc_layer_apart(const struct tc_item *item, int dir);
+/* Keeps the layers of these names until the journal is gone: a sweep completes the commit. 0, or -1
+ * with errno. */
+int tc_layers_keep(const struct tc_workspace *w, const char *journal);
+/* The commit has ended. */
+void tc_layers_free(const struct tc_workspace *w);
+/* Opens the new versions in a layer of a dead process. -1 with errno. */
+int tc_layer_look(const char *name);
 /* Removes the layers that are on a disk. May take long. */
 void tc_layers_remove(struct tc_workspace *w);
 /* Removes those of dead helpers; returns how many. Thread-safe. */

@@ -70,4 +70,15 @@ void tc_row_look_at(struct tc_gathering *g, const struct tc_walk_entry *e, const
 void tc_row_add(struct tc_gathering *g, const struct tc_walk_entry *e, struct tc_row *row,
                 struct tc_row_look *look);
 void tc_row_look_done(struct tc_row_look *look);
+
+/* ---- carry.c: the commit of what the walk has decided ---- */
+
+/* Counts a change whose commit failed (tc_commit_undone), with errno. */
+void tc_carry_undone(struct tc_gathering *g, const char *relative, const char *held);
+/* The number of the next step; and the steps from `first` on belong to the last row. */
+size_t tc_carry_next(const struct tc_gathering *g);
+void tc_carry_link(struct tc_gathering *g, size_t first);
+/* Applies the steps, unless there is no space for the new versions or for the list. False: the rest
+ * waits for a sweep. */
+bool tc_carry_out(struct tc_gathering *g);
 #endif

@@ -8,6 +8,9 @@
 
 #include <sys/types.h>
 
+/* The directory of journals of commits. */
+#define TC_STATE_COMMITS "commits"
+
 /* Sets the caller's own state directory, or NULL, before any other call; borrowed until exit. */
 void tc_state_set(const char *directory);
 /* That directory, also for root; NULL: none. Borrows. */
@@ -21,8 +24,8 @@ int tc_state_open_mode(const char *part, mode_t mode, const char **ret_where);
 /* Opens an existing directory of the state directory, and gives it mode 0700. An fd, or -1 with
  * errno; ENOENT: it does not exist. */
 int tc_state_look(const char *part);
-/* The same two in the caller's own state directory, also for root: it is on a disk, unlike /run.
- * -1: there is none, or it cannot be used. */
+/* tc_state_open() and tc_state_look() in the caller's own state directory, also for root: it is on
+ * a disk, unlike /run. -1: there is none, or it cannot be used. */
 int tc_state_open_disk(const char *part);
 int tc_state_look_disk(const char *part);
 

@@ -115,7 +115,6 @@ void tc_workspace_done(struct tc_workspace *w)
     free(w->copied);
     free(w->places);
     free(w->moved);
-    free(w->linked);
     tc_session_free(w);
 }
 
@@ -139,12 +138,16 @@ int tc_not_gathered(const struct tc_workspace *w, struct tc_outcome *found)
                         left ? ": too many entries in " : "", left ? left : "");
 }
 
-int tc_not_brought_back(struct tc_outcome *found, const char *place, int errnum, size_t count)
+int tc_not_brought_back(struct tc_outcome *found, const char *place, int errnum, size_t count,
+                        bool waits)
 {
     const char *path = place ? place : "a change";
     return tc_cage_fail(&(struct tc_cage){.outcome = found},
                         TC_WHY_ERRNO(TOOLCAGE_EBACKEND, "collect", path, errnum,
-                                     "`changes` says which were committed: those without `held`"),
+                                     waits ? "toolcage commits the rest when it starts next: make "
+                                             "room first; `toolcage doctor` lists it"
+                                           : "`changes` says which were committed: those without "
+                                             "`held`"),
                         -1, "%s could not be committed, one of %zu changes", path, count);
 }
 

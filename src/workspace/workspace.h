@@ -15,6 +15,7 @@
 struct tc_choice;
 struct tc_journal;
 struct tc_session;
+struct tc_steps;
 struct tc_walk_entry;
 
 /* Identifies one state of a file. */
@@ -53,6 +54,7 @@ struct tc_moved {
 struct tc_disk_layer {
     int store; /* borrowed from the cage's trees */
     char *name;
+    const struct tc_item *item;
 };
 
 /* The workspace state of one cage, at cage->workspace. */
@@ -64,9 +66,6 @@ struct tc_workspace {
     size_t place_count;
     struct tc_moved *moved;
     size_t moved_count;
-    /* inodes with several names of which this commit has taken one, which sets their ctime */
-    uint64_t *linked;
-    size_t linked_count;
     struct tc_disk_layer *layers;
     size_t layer_count;
     /* real and monotonic time before the first overlay was opened; no tool may start before file
@@ -86,6 +85,7 @@ struct tc_workspace {
     const struct tc_choice *choice;    /* which staged changes to apply; NULL: this is a call */
     bool overwrite;                    /* replaces newer host files, as the user chose */
     struct tc_journal *journal;        /* in the committing process */
+    struct tc_steps *steps;            /* in that process; NULL: nothing can be committed */
     struct tc_session *session;        /* NULL: none */
 };
 
@@ -111,8 +111,10 @@ void tc_workspace_left(struct tc_cage *cage, const struct tc_item *item, const c
 /* The failures of collecting, committing and staging, written to *found; each returns -1. errno is
  * the cause, unless a path is known that was not reached. */
 int tc_not_gathered(const struct tc_workspace *w, struct tc_outcome *found);
-/* `place` is the first of `count` changes that failed, or NULL. */
-int tc_not_brought_back(struct tc_outcome *found, const char *place, int errnum, size_t count);
+/* `place` is the first of `count` changes that failed, or NULL. `waits`: a later start commits
+ * them. */
+int tc_not_brought_back(struct tc_outcome *found, const char *place, int errnum, size_t count,
+                        bool waits);
 int tc_not_kept(struct tc_outcome *found);
 
 /* place.c: selects what the cage shows at each granted path. */

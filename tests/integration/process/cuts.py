@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The toolcage authors
-"""Commits that are cut: everything of toolcage's is killed while many files come back. The next start leaves no
-temporary file, and whoever asks is told which commits were cut.
+"""Commits that are cut: everything of toolcage's is killed while many files come back. The next start completes them, or
+leaves the tree as it was; no temporary file stays, and whoever asks is told which commits were cut.
 
 usage: cuts.py TOOLCAGE [self | ordinary] [ROUNDS [FILES]]"""
 
@@ -17,6 +17,7 @@ import time
 from scene import TOOLCAGE, below, check, end, helpers_of, is_root, run, seed, start_time, until
 
 COPY = 'workspace = { mode = "copy" }\ntimeout = "60s"\n'
+OVERLAY = 'workspace = { mode = "overlay", commit = "always" }\ntimeout = "60s"\n'
 ROUNDS = int(sys.argv[3]) if len(sys.argv) > 3 else 4
 FILES = int(sys.argv[4]) if len(sys.argv) > 4 else 1000
 
@@ -30,7 +31,7 @@ def contents(s):
     found = {}
     for name in os.listdir(s.ws):
         with contextlib.suppress(FileNotFoundError):  # an earlier helper may be clearing away already
-            found[name] = s.read("ws/" + name)
+            found[name] = b"" if os.path.isdir(s.path("ws/" + name)) else s.read("ws/" + name)
     return found
 
 
@@ -46,11 +47,16 @@ def doctor(s, *flags):
     return json.loads(done.stdout)
 
 
-def cut_once(s, dice):
+def cut_once(s, dice, mode):
     """Kills everything at some moment of a commit; was it cut in the middle?"""
     for i in range(FILES):
         s.write(f"ws/{i}", "old")
-    process = s.popen("/bin/sh", "-c", f"cd {s.ws}; for i in *; do echo new > $i; done", more=COPY)
+    process = s.popen(
+        "/bin/sh",
+        "-c",
+        f"cd {s.ws}; for i in *; do echo new > $i; done",
+        more=mode,
+    )
     first = s.path("ws/0"), s.path(f"ws/{FILES // 2}"), s.path(f"ws/{FILES - 1}")
     until(
         lambda: (
@@ -78,11 +84,16 @@ def cut_once(s, dice):
     return 0 < new < FILES or bool(left), new, left
 
 
+def new_files(s):
+    return sum(text == b"new\n" for text in contents(s).values())
+
+
 def cuts(s):
     dice = random.Random(seed(7))
     cut = untold = leftovers = 0
-    for _ in range(ROUNDS):
-        was_cut, new, left = cut_once(s, dice)
+    modes = [COPY, OVERLAY] if s.call("/bin/true", more=OVERLAY).status == "ok" else [COPY]
+    for number in range(ROUNDS):
+        was_cut, new, left = cut_once(s, dice, modes[number % len(modes)])
         leftovers += bool(left)
         answer = s.call("/bin/true", writable=[])
         until(lambda: not any(name.startswith(".toolcage") for name in os.listdir(s.ws)))  # beside the call
@@ -90,11 +101,17 @@ def cuts(s):
         says = answer.err
         for _ in range(6):  # the journals are read beside the call, which may end first
             says += s.call("/bin/sleep", "0.1", writable=[]).err if was_cut else ""
+        until(lambda: new_files(s) in (0, FILES))
         report = doctor(s)
         told = any(s.ws in line for line in report["cuts"])
         cut += was_cut
         untold += was_cut and new > 0 and not told
         check(not remains, "no temporary file is left after the next start", remains)
+        check(
+            new_files(s) == FILES if new else new_files(s) in (0, FILES),
+            "and the tree is whole",
+            (new, new_files(s)),
+        )
         if told:
             times = says.count("interrupted: `toolcage doctor`")
             # root's journals are one place, and another root's call may have said it
@@ -121,32 +138,29 @@ def regular(s):
 
 
 def named(s):
-    """What a dead process wrote of a commit: the file beside the target has the name that is written there, and no other."""
+    """What a dead process staged for a commit: what has the name that is written there goes, and nothing else."""
     base = "/run/toolcage" if is_root() else s.path("home/.local/state/toolcage")
     ids = [f"{random.randrange(1 << 64):016x}" for _ in range(3)]
     os.makedirs(f"{base}/commits", exist_ok=True)
     for name in ids:
-        s.write(f"ws/.toolcage-{name}", "half")
-    for name, text in ((ids[0], f"Tedit\0I{ids[1]}\0R{s.ws}\0Wfile\0"), (ids[2], "")):
+        s.write(f"ws/.toolcage-{name}-0", "half")
+    os.mkdir(s.path(f"ws/.toolcage-{ids[1]}-1"), 0o700)
+    s.write(f"ws/.toolcage-{ids[1]}-1/a", "half")
+    for name, text in ((ids[0], f"Tedit\0I{ids[1]}\0R{s.ws}\0F\0D\0"), (ids[2], "")):
         with open(
             os.open(f"{base}/commits/{name}", os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="utf-8"
         ) as file:
             file.write(text)
     s.call("/bin/true", writable=[])
-    until(lambda: not os.path.exists(s.path(f"ws/.toolcage-{ids[1]}")))
+    until(lambda: not any(os.path.exists(f"{base}/commits/{name}") for name in ids))
     left = sorted(name for name in os.listdir(s.ws) if name.startswith(".toolcage"))
     check(
-        left == sorted(f".toolcage-{name}" for name in (ids[0], ids[2])), "it goes, and no other", (ids, left)
+        left == sorted(f".toolcage-{name}-0" for name in (ids[0], ids[2])),
+        "it goes, and no other",
+        (ids, left),
     )
-    until(lambda: not os.path.exists(f"{base}/commits/{ids[0]}"))
-    check(
-        sum("by tool edit" in line and s.ws in line for line in doctor(s)["cuts"]) == 1,
-        "and is told",
-        doctor(s),
-    )
-    until(lambda: not os.path.exists(f"{base}/commits/{ids[2]}"))
-    check(not os.path.exists(f"{base}/commits/{ids[2]}"), "one that had ended says nothing")
-    doctor(s, "--clean")
+    left = [name for name in ids if os.path.exists(f"{base}/commits/{name}")]
+    check(not left and not any(s.ws in line for line in doctor(s)["cuts"]), "nothing was cut", left)
 
 
 run(regular, named, cuts)

@@ -51,10 +51,12 @@ static void begin(struct tc_journal *j, bool lasting)
 static void persistent_journal_is_reused_empty(void **state)
 {
     (void)state;
-    const struct tc_item item = {.fd = dir};
+    struct tc_step_root root = {.path = place};
+    const struct tc_steps steps = {.roots = &root, .root_count = 1};
+    const struct tc_step_place staged = {.above = (char *)(uintptr_t) "a"};
     struct tc_journal first, second;
     begin(&first, true);
-    assert_int_equal(tc_journal_write(&first, &item, "a"), 0);
+    assert_int_equal(tc_journal_stage(&first, &steps, &staged), 0);
     assert_true(size_of(first.name) > (off_t)sizeof(place));
     tc_journal_end(&first);
     assert_int_equal(size_of(first.name), 0);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * A commit whose process is killed, before each of its system calls in turn: every file of the host
- * is the old or the new version, nothing temporary stays, and the report says which changes were
- * applied. */
+ * Commits whose process is killed, or whose disk is full, at each of the system calls that change
+ * anything in turn: after the next start the directories are as before the commit or as the tool
+ * had them, and nothing else is left. */
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,194 +14,452 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fd.h"
 #include "linux/mounts.h"
 #include "scene.h"
+#include "workspace/copy.h"
 #include "workspace/journal.h"
+#include "workspace/layer.h"
+#include "workspace/state.h"
 
-/* ---- linked in libc's place: the process ends before the n-th of these calls ---- */
+/* ---- linked in libc's place: from the n-th of these calls on, something is wrong ---- */
 
-static int steps, last_step; /* 0: it lives */
-
-static void step(void)
+/* Every so many steps are tried; TOOLCAGE_SWEEP=1 in the environment tries each. */
+static int stride(int usual)
 {
-    if (++steps == last_step)
+    const char *all = getenv("TOOLCAGE_SWEEP");
+    return all && all[0] ? 1 : usual;
+}
+
+enum trouble { NONE, KILLED, FULL };
+static enum trouble trouble;
+static int steps, last_step;
+
+/* Is the disk full? */
+static bool step(void)
+{
+    if (trouble == NONE || ++steps < last_step)
+        return false;
+    if (trouble == KILLED)
         (void)raise(SIGKILL);
+    errno = ENOSPC;
+    return true;
 }
 
-#define STEP(type, name, arguments, ...)   \
-    type __real_##name arguments;          \
-    type __wrap_##name arguments;          \
-    type __wrap_##name arguments           \
-    {                                      \
-        step();                            \
-        return __real_##name(__VA_ARGS__); \
+#define STEP(type, name, fails, arguments, ...)                     \
+    type __real_##name arguments;                                   \
+    type __wrap_##name arguments;                                   \
+    type __wrap_##name arguments                                    \
+    {                                                               \
+        return step() && (fails) ? -1 : __real_##name(__VA_ARGS__); \
     }
 
-STEP(ssize_t, write, (int fd, const void *bytes, size_t len), fd, bytes, len)
-STEP(int, renameat2, (int a, const char *from, int b, const char *to, unsigned flags), a, from, b,
-     to, flags)
-STEP(int, unlinkat, (int dir, const char *name, int flags), dir, name, flags)
-STEP(int, mkdirat, (int dir, const char *name, mode_t mode), dir, name, mode)
-STEP(int, symlinkat, (const char *target, int dir, const char *name), target, dir, name)
-STEP(int, fchmod, (int fd, mode_t mode), fd, mode)
-STEP(int, utimensat, (int dir, const char *name, const struct timespec *times, int flags), dir,
-     name, times, flags)
+STEP(ssize_t, write, true, (int fd, const void *bytes, size_t len), fd, bytes, len)
+STEP(ssize_t, pwrite64, true, (int fd, const void *bytes, size_t len, off_t at), fd, bytes, len, at)
+STEP(int, renameat2, true, (int a, const char *from, int b, const char *to, unsigned flags), a,
+     from, b, to, flags)
+STEP(int, unlinkat, false, (int dir, const char *name, int flags), dir, name, flags)
+STEP(int, mkdirat, true, (int dir, const char *name, mode_t mode), dir, name, mode)
+STEP(int, symlinkat, true, (const char *target, int dir, const char *name), target, dir, name)
+STEP(int, fchmod, false, (int fd, mode_t mode), fd, mode)
+STEP(int, chmod, false, (const char *path, mode_t mode), path, mode)
+STEP(int, fchmodat, false, (int dir, const char *name, mode_t mode, int flags), dir, name, mode,
+     flags)
+STEP(int, utimensat, false, (int dir, const char *name, const struct timespec *times, int flags),
+     dir, name, times, flags)
 
-/* ---- one commit ---- */
+/* No mount is needed. */
+int __wrap_tc_tree_show(struct tc_cage *cage, const struct tc_item *item, int fd);
 
-static const char before[] = "echo -n 1 >host/a; echo -n 1 >host/b; ln -s a host/l";
-static const char tool[] = "echo -n two >copy/a; rm copy/b; ln -sfn b copy/l; "
-                           "mkdir copy/d; echo -n new >copy/d/f";
-
-/* How many of the five changes the host has; fails on a version that is neither old nor new. */
-static int count_applied(void)
+int __wrap_tc_tree_show(struct tc_cage *cage, const struct tc_item *item, int fd)
 {
-    static const char *const versions[][2] = {
-        {" a=1 ", " a=two "}, {" b=1 ", ""}, {" l->a ", " l->b "}, {"", " d/ "}, {"", " d/f=new "}};
-    char tree[256];
-    size_t seen = 2;
-    int applied = 0;
-    (void)snprintf(tree, sizeof(tree), " %s ", scene_tree("host"));
-    for (size_t i = 0; i < TC_COUNT(versions); i++) {
-        const char *was = versions[i][0], *now = versions[i][1];
-        bool old = was[0] ? strstr(tree, was) != NULL : !strstr(tree, now);
-        bool new = now[0] ? strstr(tree, now) != NULL : !strstr(tree, was);
-        if (old == new)
-            fail_msg("step %d: neither \"%s\" nor \"%s\" in%s", last_step, was, now, tree);
-        applied += new;
-        seen += strlen(new ? now : was);
-        seen -= (new ? now : was)[0] ? 1 : 0;
-    }
-    if (seen != strlen(tree) + 1)
-        fail_msg("step %d: something else is in%s", last_step, tree);
-    return applied;
+    (void)item;
+    return tc_tree_keep(cage->trees, dup(fd));
 }
 
-/* Was it killed? */
-static bool commit_until(int n)
-{
+/* ---- one commit to two directories ---- */
+
+static const char before[] =
+    "mkdir host two; cd host; for i in a b z h1 k e; do echo -n 1 >$i; "
+    "done; chmod 640 b; ln h1 h2; "
+    "ln -s a l; mkdir d x m r r/s; echo -n 1 >d/f; echo -n 1 >d/g; echo "
+    "-n 1 >x/y; echo -n 1 >r/s/t; "
+    "cd ../two; echo -n 1 >p; mkdir q v v/w; echo -n 1 >q/r; echo -n 1 >v/w/x";
+static const char tool[] =
+    "cd up1; echo -n two >a; gone b; ln -sfn b l; mkdir -p d; echo -n two >d/f; gone d/g; "
+    "[ ! -d x ] || rm -r x; echo -n file >x; rm -f z; mkdir z; echo -n in >z/w; "
+    "mkdir -p m; chmod 700 m; gone h1; echo -n three >h2; [ -e k ] || cp -p \"$OLDPWD/host/k\" k; "
+    "chmod 755 k; "
+    "mkdir -p n/o; echo -n new >n/o/p; ln -s p n/o/l; chmod 500 n; chmod 775 n/o; gone r; "
+    "cd ../up2; echo -n two >p; mkdir -p q; gone q/r; gone v; echo -n 1 >s; mkdir t; echo -n u "
+    ">t/u";
+
+struct call {
     struct scene s;
-    int status;
+    struct tc_mount mount;
+    struct tc_item items[2];
+};
+
+static void open_item(struct call *c, size_t i, const char *from)
+{
+    struct tc_item *item = &c->items[i];
+    char fd[64], target[PATH_MAX], name[8];
+    *item = c->s.item;
+    struct tc_mount *mount = i ? &c->mount : &c->s.mount;
+    mount->from = realpath(from, NULL);
+    assert_non_null(mount->from);
+    item->mount = mount;
+    item->path = mount->path;
+    item->context = mount->from;
+    item->fd = tc_tree_keep(&c->s.trees, open(from, O_PATH | O_DIRECTORY | O_CLOEXEC));
+    assert_true(item->fd >= 0);
+    bool overlay = c->s.plan.workspace == TC_WORKSPACE_OVERLAY;
+    assert_true((overlay ? tc_overlay_open(&c->s.cage, item, "")
+                         : tc_workspace_copy(&c->s.cage, item)) >= 0);
+    assert_true(!overlay || item->near);
+    (void)snprintf(name, sizeof(name), "up%zu", i + 1);
+    if (!overlay) {
+        assert_int_equal(rename(SCENE_COPY, name), 0);
+        return;
+    }
+    (void)snprintf(fd, sizeof(fd), "/proc/self/fd/%d", item->copy);
+    ssize_t n = readlink(fd, target, sizeof(target) - 1);
+    assert_true(n > 0);
+    target[n] = '\0';
+    assert_int_equal(symlink(target, name), 0);
+}
+
+static void begin(struct call *c, int64_t mode)
+{
+    static char disk[PATH_MAX];
+    char here[PATH_MAX - 8];
     scene_new();
+    assert_non_null(getcwd(here, sizeof(here)));
+    (void)snprintf(disk, sizeof(disk), "%s/disk", here);
+    tc_state_set(disk);
+    (void)rmdir("host");
     scene_sh(before);
-    scene_plan(&s, TC_WORKSPACE_COPY, TC_COMMIT_ALWAYS);
-    assert_int_equal(scene_begin(&s), 0);
-    scene_sh(tool);
+    scene_plan(&c->s, mode, TC_COMMIT_ALWAYS);
+    c->s.plan.limits.inodes = 1000;
+    c->mount = c->s.mount;
+    c->mount.path = (char *)(uintptr_t) "/two";
+    c->s.trees.items = c->items;
+    c->s.trees.item_count = 2;
+    open_item(c, 0, "host");
+    open_item(c, 1, "two");
+    assert_int_equal(tc_workspace_single_files(&c->s.cage), 0);
+    tc_workspace_start(&c->s.workspace);
+    (void)usleep(12000);
+    char line[sizeof(tool) + 128];
+    (void)snprintf(line, sizeof(line), "gone() { %s; }; %s",
+                   mode == TC_WORKSPACE_COPY ? "rm -r $1" : "rm -rf $1; mknod $1 c 0 0", tool);
+    scene_sh(line);
+}
+
+static void end(struct call *c)
+{
+    tc_layers_remove(&c->s.workspace);
+    free(c->mount.from);
+    scene_done(&c->s);
+}
+
+/* Commits in a process that meets the trouble at its n-th call. Was it killed? */
+static bool commit_until(struct call *c, enum trouble which, int n, bool *ret_failed)
+{
+    int status;
     pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
         steps = 0;
         last_step = n;
-        scene_end(&s, true);
-        _exit(s.outcome.failure.code ? 1 : 0);
+        trouble = which;
+        scene_end(&c->s, true);
+        trouble = NONE;
+        tc_layers_remove(&c->s.workspace);
+        _exit(c->s.outcome.failure.code ? 1 : 0);
     }
     assert_int_equal(waitpid(pid, &status, 0), pid);
-    scene_done(&s);
-    if (!WIFSIGNALED(status))
-        assert_int_equal(status, 0);
+    *ret_failed = !WIFSIGNALED(status) && WEXITSTATUS(status) == 1;
     return WIFSIGNALED(status);
 }
 
-/* "... before X has been applied (N names), X itself may have been, and nothing after it" */
-static void check_report(int applied)
+/* Everything in the two directories: names, types, modes, contents. */
+static char *picture(void)
 {
-    _autofree_ char *text = tc_journal_cuts();
-    const char *names = text ? strchr(text, '(') : NULL;
-    int told = names ? atoi(names + 1) : 0;
-    if (!text && applied)
-        fail_msg("step %d: %d changes that no report tells", last_step, applied);
-    if (text && (!names || applied < told || applied > told + 1))
-        fail_msg("step %d: %d changes are applied, not as in %s", last_step, applied, text);
-    if (text) {
-        assert_non_null(strstr(text, "/host by tool tool was interrupted"));
-        assert_int_equal(strchr(text, '\n') - text, strlen(text) - 1);
+    struct tc_buf text = TC_BUF_INIT;
+    scene_sh("for i in host two; do find $i -printf '%p %y %m %l\\n' | LC_ALL=C sort; "
+             "find $i -type f | LC_ALL=C sort | while read -r f; do echo \"$f=$(cat $f)\"; done; "
+             "done >picture");
+    assert_int_equal(tc_read_file(AT_FDCWD, "picture", &text), 0);
+    assert_true(text.len);
+    return tc_buf_steal(&text);
+}
+
+static char *old_tree, *new_tree;
+
+static void learn(int64_t mode)
+{
+    struct call c;
+    begin(&c, mode);
+    free(old_tree);
+    old_tree = picture();
+    scene_end(&c.s, true);
+    if (c.s.outcome.failure.code)
+        fail_msg("%s", c.s.outcome.failure.message);
+    free(new_tree);
+    new_tree = picture();
+    end(&c);
+}
+
+/* Is the tree the old or the new one? 0: old, 1: new, -1: neither. */
+static int which_tree(void)
+{
+    _autofree_ char *now = picture();
+    return strcmp(now, new_tree) == 0 ? 1 : strcmp(now, old_tree) == 0 ? 0 : -1;
+}
+
+static void check_whole(const char *what)
+{
+    if (which_tree() < 0) {
+        _autofree_ char *now = picture(), *text = tc_journal_cuts();
+        fail_msg("%s, step %d: neither the old nor the new tree:\n%s\n%s", what, last_step, now,
+                 text ? text : "no report");
     }
 }
 
-static void killed_commit_leaves_whole_files_and_a_report(void **state)
+static void check_clean(void)
 {
-    int cut = 0, n = 1;
-    (void)state;
-    for (; commit_until(n); n++) {
+    (void)tc_journal_forget();
+    (void)tc_layers_sweep();
+    scene_expect("forgotten", "journals", scene_tree("state/commits"), "");
+    if (access("disk/layers", F_OK) == 0)
+        scene_expect("swept", "layers", scene_tree("disk/layers"), "");
+}
+
+/* A process that is killed while it completes a commit. */
+static bool sweep_until(int n)
+{
+    int status;
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        steps = 0;
         last_step = n;
+        trouble = KILLED;
         (void)tc_journal_sweep();
-        int applied = count_applied();
-        check_report(applied);
-        cut += applied > 0 && applied < 5;
-        _autofree_ char *first = tc_journal_notice(), *again = tc_journal_notice();
-        assert_true(applied == 0 || (first && strstr(first, "1 earlier commit to the host was")));
-        assert_null(again);
-        assert_int_equal(tc_journal_sweep(), 0);
-        check_report(applied); /* until somebody forgets it */
-        assert_int_equal(tc_journal_forget(), first ? 1 : 0);
-        scene_expect("forgotten", "journals", scene_tree("state/commits"), "");
-        last_step = 0;
+        _exit(0);
     }
-    assert_true(n > 15 && cut > 5);
-    assert_int_equal(count_applied(), 5);
-    assert_null(tc_journal_cuts());
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return WIFSIGNALED(status);
 }
 
-/* ---- what a sweep makes of single journals ---- */
-
-/* A process that began to write `relative` and was killed; its temporary file's name. */
-static void leave_journal(struct tc_journal *j, const char *relative)
+static void check_kills(int64_t mode)
 {
-    _autofd_ int dir = tc_journal_open(NULL);
-    const struct tc_item item = {.fd = open("host", O_PATH | O_DIRECTORY | O_CLOEXEC)};
-    assert_int_equal(tc_journal_begin(j, dir, "tool", false), 0);
-    assert_int_equal(tc_journal_write(j, &item, relative), 0);
-    (void)close(item.fd);
-    (void)close(j->fd); /* the lock goes with its process */
+    struct call c;
+    bool failed, killed = true;
+    int between = 0, finished = 0, n = 1;
+    learn(mode);
+    for (; killed; n += stride(3)) {
+        begin(&c, mode);
+        killed = commit_until(&c, KILLED, n, &failed);
+        assert_false(failed);
+        end(&c); /* as the helper does, which lives */
+        last_step = n;
+        int left = which_tree();
+        between += left < 0;
+        for (int again = 1; n % 2 == 0 && sweep_until(again); again += stride(7))
+            ;
+        (void)tc_journal_sweep();
+        check_whole("killed");
+        finished += left < 0 && which_tree() == 1;
+        _autofree_ char *first = tc_journal_notice(), *second = tc_journal_notice();
+        assert_true(left >= 0 || which_tree() == 0 || first);
+        assert_null(second);
+        assert_int_equal(tc_journal_sweep(), 0);
+        check_whole("swept again");
+        check_clean();
+        assert_null(tc_journal_cuts());
+    }
+    assert_int_equal(which_tree(), 1);
+    if (n < 40 || finished < 15 / stride(3))
+        fail_msg("%d steps, %d of them between, %d finished", n, between, finished);
 }
 
-static void put_temporary(const struct tc_journal *j, const char *directory)
+static bool has_overlay(void)
 {
-    char path[128];
-    (void)snprintf(path, sizeof(path), "%s/%s", directory, j->temporary);
-    assert_int_equal(tc_put_file(AT_FDCWD, path, "half", 4, 0600), 0);
+    return geteuid() == 0; /* only root makes whiteouts */
 }
 
-static void sweep_removes_no_temporary_through_a_link(void **state)
+static void killed_copy_commit_is_completed(void **state)
 {
-    struct tc_journal j;
     (void)state;
-    scene_new();
-    scene_sh("mkdir host/d out");
-    leave_journal(&j, "d/f");
-    put_temporary(&j, "host/d");
-    put_temporary(&j, "out");
-    scene_sh("mv host/d host/e; ln -s ../out host/d");
-    assert_int_equal(tc_journal_sweep(), 1);
-    assert_int_equal(strlen(scene_tree("out")), strlen(j.temporary) + strlen("=half"));
-    scene_sh("rm host/d; mv host/e host/d; mv state/commits/*.cut state/commits/0123456789abcdef");
-    assert_int_equal(tc_journal_sweep(), 1);
-    scene_expect("in place", "host", scene_tree("host"), "d/");
-    scene_sh("rm out/.*-*");
-    leave_journal(&j, "f");
-    put_temporary(&j, "out");
-    scene_sh("mv host old; ln -s out host");
-    assert_int_equal(tc_journal_sweep(), 1);
-    assert_int_equal(strlen(scene_tree("out")), strlen(j.temporary) + strlen("=half"));
-    assert_int_equal(tc_journal_forget(), 2);
+    check_kills(TC_WORKSPACE_COPY);
 }
+
+static void killed_overlay_commit_is_completed(void **state)
+{
+    (void)state;
+    if (has_overlay())
+        check_kills(TC_WORKSPACE_OVERLAY);
+}
+
+static void check_full(int64_t mode)
+{
+    struct call c;
+    bool failed = true;
+    int unchanged = 0, waited = 0, n = 1;
+    learn(mode);
+    for (; failed; n += stride(3)) {
+        begin(&c, mode);
+        assert_false(commit_until(&c, FULL, n, &failed));
+        last_step = n;
+        int left = which_tree();
+        _autofree_ char *now = picture();
+        unchanged += left == 0;
+        waited += left < 0;
+        if (!failed && left != 1)
+            fail_msg("step %d: a call that succeeds has committed:\n%s", n, now);
+        end(&c);
+        (void)tc_journal_sweep();
+        check_whole("full");
+        if (left == 0) /* the call has said so, and it stays so */
+            assert_int_equal(which_tree(), 0);
+        check_clean();
+    }
+    if (!unchanged || waited < 3)
+        fail_msg("%d steps, %d unchanged, %d waited", n, unchanged, waited);
+}
+
+static void full_disk_leaves_no_half_commit(void **state)
+{
+    (void)state;
+    check_full(TC_WORKSPACE_COPY);
+    if (has_overlay())
+        check_full(TC_WORKSPACE_OVERLAY);
+}
+
+/* ---- what happens between the end of a process and the next start ---- */
+
+static int killed_at; /* the step of the kill */
+
+static void expect_sh(const char *line)
+{
+    if (system(line) != 0) {
+        _autofree_ char *now = picture(), *text = tc_journal_cuts();
+        fail_msg("killed at %d: not so: %s\n%s\n%s", killed_at, line, now,
+                 text ? text : "no report");
+    }
+}
+
+static void after_each_kill(int64_t mode, const char *meanwhile, const char *expected)
+{
+    struct call c;
+    bool failed, killed = true;
+    for (killed_at = 3; killed; killed_at += stride(9)) {
+        begin(&c, mode);
+        scene_sh("mkdir out backup; for i in 0 1 f g r p t; do echo -n old >out/$i; done; "
+                 "cp -a host two backup");
+        killed = commit_until(&c, KILLED, killed_at, &failed);
+        end(&c);
+        scene_sh(meanwhile);
+        (void)tc_journal_sweep();
+        expect_sh(expected);
+        check_clean();
+    }
+}
+
+static void meanwhile(const char *work, const char *expected)
+{
+    after_each_kill(TC_WORKSPACE_COPY, work, expected);
+    if (has_overlay())
+        after_each_kill(TC_WORKSPACE_OVERLAY, work, expected);
+}
+
+static void work_of_the_user_stays(void **state)
+{
+    (void)state;
+    meanwhile("cd host; echo -n mine >a; for i in b k d/f ../two/s; do rm -f $i; "
+              "echo -n mine >$i; done; rm -rf z; echo -n mine >z; rm -f ../two/p; "
+              "[ ! -e n ] || chmod 700 n; rm -rf n; echo -n mine >n",
+              "for i in host/a host/b host/z two/s host/d/f host/k host/n; do "
+              "[ \"$(cat $i)\" = mine ] || exit 1; done; [ ! -e two/p ]");
+}
+
+static void undone_commit_is_not_repeated(void **state)
+{
+    (void)state;
+    meanwhile("cd backup; for i in host/* two/*; do rm -rf ../$i; cp -a $i ../$i; done",
+              "cd backup; for i in $(find host two -type f -o -type l); do "
+              "[ \"$(readlink $i; cat $i)\" = \"$(readlink ../$i; cat ../$i)\" ] && "
+              "[ \"$(stat -c '%a %s' $i)\" = \"$(stat -c '%a %s' ../$i)\" ] || exit 1; done; "
+              "[ $(stat -c %a ../host/m) = 755 ]");
+}
+
+static void replaced_directory_is_left_alone(void **state)
+{
+    (void)state;
+    meanwhile("chmod -R u+rwx host; rm -rf host two; cp -a backup/host backup/two .",
+              "diff -r --no-dereference host backup/host && diff -r two backup/two && "
+              "[ -e host/l ]");
+}
+
+static void links_never_lead_a_recovery_out(void **state)
+{
+    (void)state;
+    meanwhile("for i in host/d host/n host/x host/z host/r two/q two/t; do [ ! -d $i ] || "
+              "{ mv $i $i.old; ln -s ../out $i; }; done; for i in host/.toolcage-*; do "
+              "[ ! -d $i ] || { mv $i here; ln -s ../out $i; }; done",
+              "[ \"$(ls out | tr -d '\n')\" = 01fgprt ] && [ \"$(cat out/*)\" = "
+              "oldoldoldoldoldoldold ]");
+}
+
+static void changed_staged_files_are_not_installed(void **state)
+{
+    (void)state;
+    meanwhile("for i in host/.toolcage-*/* two/.toolcage-*/*; do [ ! -f $i ] || [ -L $i ] || "
+              "{ echo -n evil >$i; ln $i two/link.${i##*/}; }; done",
+              "[ -z \"$(grep -rsl evil host two/p two/s two/t)\" ]");
+}
+
+static void changed_list_is_not_applied(void **state)
+{
+    (void)state;
+    meanwhile(
+        "for i in state/commits/*; do [ -f $i ] || continue; n=$(stat -c %s $i); [ $n -lt 500 ] || "
+        "printf X | dd of=$i bs=1 seek=$((n - 100)) conv=notrunc status=none; done; "
+        "cp -a host two out",
+        "for i in host two; do diff -r --no-dereference -x '.toolcage*' $i out/$i || exit 1; "
+        "done");
+}
+
+/* ---- single journals ---- */
 
 static void sweep_leaves_a_living_commit_alone(void **state)
 {
     struct tc_journal j;
+    struct tc_steps s;
     (void)state;
     scene_new();
     _autofd_ int dir = tc_journal_open(NULL);
-    _autofd_ int host = open("host", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    const struct tc_item below = {.fd = host};
+    _autofree_ char *path = realpath("host", NULL);
+    struct tc_step_root root = {.path = path};
+    const struct tc_step_place place = {.above = (char *)(uintptr_t) "", .alone = true};
     assert_int_equal(tc_journal_begin(&j, dir, "tool", false), 0);
-    assert_int_equal(tc_journal_write(&j, &below, "a"), 0);
-    put_temporary(&j, "host");
+    tc_steps_begin(&s, j.temporary, false);
+    s.roots = &root;
+    s.root_count = 1;
+    assert_int_equal(tc_journal_stage(&j, &s, &place), 0);
+    char name[64];
+    (void)snprintf(name, sizeof(name), "host/%s-0", j.temporary);
+    assert_int_equal(tc_put_file(AT_FDCWD, name, "half", 4, 0600), 0);
     assert_int_equal(tc_journal_sweep(), 0);
-    assert_int_equal(strlen(scene_tree("host")), strlen(j.temporary) + strlen("=half"));
+    assert_int_equal(access(name, F_OK), 0);
     assert_null(tc_journal_cuts());
-    tc_journal_end(&j);
-    scene_expect("ended", "journals", scene_tree("state/commits"), "");
+    (void)close(dup(j.fd));
+    tc_journal_leave(&j); /* it dies */
+    assert_int_equal(tc_journal_sweep(), 1);
+    scene_expect("dead", "host", scene_tree("host"), "");
+    scene_expect("dead", "journals", scene_tree("state/commits"), "");
 }
 
 /* What is not a journal, or says nothing, does no harm; a report is one line of plain text. */
@@ -213,15 +472,17 @@ static void odd_journals_are_harmless(void **state)
     } rows[] = {
         {"touch state/commits/0123456789abcdef", NULL, 1, ""},
         {"printf 'Tx\\0I0123456789abcdef\\0' >state/commits/0123456789abcdef", NULL, 1, ""},
-        {"printf 'R/etc\\0Wx' >state/commits/0123456789abcdef", NULL, 1, ""},
+        {"printf 'R/etc\\0Dx' >state/commits/0123456789abcdef", NULL, 1, ""},
+        {"printf 'Dx\\0Fy\\0' >state/commits/0123456789abcdef", NULL, 1, ""},
         {"printf 'Wx\\0' >state/commits/0123456789abcdeg", NULL, 0, "0123456789abcdeg=Wx"},
         {"ln -s /etc/passwd state/commits/0123456789abcdef", NULL, 0,
          "0123456789abcdef->/etc/passwd"},
         {"mkdir state/commits/0123456789abcdef", NULL, 0, "0123456789abcdef/"},
         {"mkfifo state/commits/0123456789abcdef", NULL, 0, "0123456789abcdef!"},
-        {"printf 'R/no/such\\0Wa\\n\\33[2J\\0' >state/commits/0123456789abcdef",
-         "a commit to /no/such was interrupted: what it listed before a??[2J has been applied (0 "
-         "names), a??[2J itself may have been, and nothing after it\n",
+        {"{ printf 'Ta\\n\\33[2J\\0L1234567'; printf '%0100d' 0; } "
+         ">state/commits/0123456789abcdef",
+         "a commit to ? by tool a??[2J was interrupted, and its journal cannot be read: compare "
+         "the directory with your last version of it\n",
          1, NULL},
     };
     (void)state;
@@ -244,8 +505,15 @@ static void odd_journals_are_harmless(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(killed_commit_leaves_whole_files_and_a_report),
-        cmocka_unit_test(sweep_removes_no_temporary_through_a_link),
+        cmocka_unit_test(killed_copy_commit_is_completed),
+        cmocka_unit_test(killed_overlay_commit_is_completed),
+        cmocka_unit_test(full_disk_leaves_no_half_commit),
+        cmocka_unit_test(work_of_the_user_stays),
+        cmocka_unit_test(undone_commit_is_not_repeated),
+        cmocka_unit_test(replaced_directory_is_left_alone),
+        cmocka_unit_test(links_never_lead_a_recovery_out),
+        cmocka_unit_test(changed_staged_files_are_not_installed),
+        cmocka_unit_test(changed_list_is_not_applied),
         cmocka_unit_test(sweep_leaves_a_living_commit_alone),
         cmocka_unit_test(odd_journals_are_harmless),
     };
