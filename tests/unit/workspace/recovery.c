@@ -259,7 +259,7 @@ static void check_kills(int64_t mode)
     bool failed, killed = true;
     int between = 0, finished = 0, n = 1;
     learn(mode);
-    for (; killed; n += stride(3)) {
+    for (; killed; n += stride(7)) {
         begin(&c, mode);
         killed = commit_until(&c, KILLED, n, &failed);
         assert_false(failed);
@@ -267,7 +267,7 @@ static void check_kills(int64_t mode)
         last_step = n;
         int left = which_tree();
         between += left < 0;
-        for (int again = 1; n % 2 == 0 && sweep_until(again); again += stride(7))
+        for (int again = 1; n % 2 == 0 && sweep_until(again); again += stride(9))
             ;
         (void)tc_journal_sweep();
         check_whole("killed");
@@ -281,7 +281,7 @@ static void check_kills(int64_t mode)
         assert_null(tc_journal_cuts());
     }
     assert_int_equal(which_tree(), 1);
-    if (n < 40 || finished < 15 / stride(3))
+    if (n < 40 || finished < 15 / stride(7))
         fail_msg("%d steps, %d of them between, %d finished", n, between, finished);
 }
 
@@ -309,7 +309,7 @@ static void check_full(int64_t mode)
     bool failed = true;
     int unchanged = 0, waited = 0, n = 1;
     learn(mode);
-    for (; failed; n += stride(3)) {
+    for (; failed; n += stride(7)) {
         begin(&c, mode);
         assert_false(commit_until(&c, FULL, n, &failed));
         last_step = n;
@@ -326,7 +326,7 @@ static void check_full(int64_t mode)
             assert_int_equal(which_tree(), 0);
         check_clean();
     }
-    if (!unchanged || waited < 3)
+    if (!unchanged || waited < 2)
         fail_msg("%d steps, %d unchanged, %d waited", n, unchanged, waited);
 }
 
@@ -355,7 +355,7 @@ static void after_each_kill(int64_t mode, const char *meanwhile, const char *exp
 {
     struct call c;
     bool failed, killed = true;
-    for (killed_at = 3; killed; killed_at += stride(9)) {
+    for (killed_at = 3; killed; killed_at += stride(19)) {
         begin(&c, mode);
         scene_sh("mkdir out backup; for i in 0 1 f g r p t; do echo -n old >out/$i; done; "
                  "cp -a host two backup");
