@@ -21,32 +21,29 @@ static const char *search_path(const struct tc_plan *plan)
     return "/usr/local/bin:/usr/bin:/bin";
 }
 
-/* Lists all candidate paths of the command in PATH order; the child tries each. */
-static int list_programs(struct tc_cage *cage)
+const char *const *tc_process_programs(const struct tc_plan *plan, struct tc_arena *arena)
 {
-    struct tc_process_cage *p = TC_PRIV(cage);
-    const char *command = cage->plan->argv.items[0], *path = search_path(cage->plan);
+    const char *command = plan->argv.items[0], *path = search_path(plan);
     size_t places = 2;
     for (const char *c = path; *c; c++)
         places += *c == ':';
-    const char **list = tc_arena_alloc(&p->trees.arena, (places + 1) * sizeof(*list));
+    const char **list = tc_arena_alloc(arena, (places + 1) * sizeof(*list));
     if (!list)
-        return out_of_memory(cage);
-    p->init.programs = list;
+        return NULL;
     if (strchr(command, '/') || !command[0]) {
         list[0] = command;
-        return 0;
+        return list;
     }
     for (size_t n = 0; *path;) {
         size_t len = strcspn(path, ":");
         if (len && path[0] == '/') { /* relative: skipped */
-            list[n] = tc_arena_format(&p->trees.arena, "%.*s/%s", (int)len, path, command);
+            list[n] = tc_arena_format(arena, "%.*s/%s", (int)len, path, command);
             if (!list[n++])
-                return out_of_memory(cage);
+                return NULL;
         }
         path += len + (path[len] == ':');
     }
-    return 0;
+    return list;
 }
 
 int tc_process_argv(struct tc_cage *cage)
@@ -64,7 +61,8 @@ int tc_process_argv(struct tc_cage *cage)
     p->init.argv = plan->argv.items;
     p->init.envp = plan->env.count ? plan->env.items : empty;
     p->init.directories = (const char *const *)plan->cwd.items;
-    return list_programs(cage);
+    p->init.programs = tc_process_programs(plan, &p->trees.arena);
+    return p->init.programs ? 0 : out_of_memory(cage);
 }
 
 static void add_limit(struct tc_process_cage *p, struct tc_init_limit *list, int resource,

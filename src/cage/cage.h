@@ -144,7 +144,8 @@ struct tc_process_cage {
     struct tc_spare *spare; /* becomes this cage; NULL: cloned at the start */
     struct tc_task_message
         task; /* the backend's fields for a toolcage program; the backend owns the fds */
-    int talk; /* the helper's end of that program's socket; -1: no socket was made for this cage */
+    int talk; /* the helper's end of that program's socket, or of a live session's; -1: no socket
+                 was made for this cage */
     struct tc_worker *worker;   /* the claimed worker, whose process runs the program; NULL: none */
     struct tc_pool_entry *next; /* passed to tc_pool_want() after this call; NULL: none */
     struct tc_cgroup *group;
@@ -187,6 +188,9 @@ int tc_process_prepare(struct tc_cage *cage);
 int tc_process_complete(struct tc_cage *cage);
 /* argv.c */
 int tc_process_argv(struct tc_cage *cage);
+/* All candidate paths of the plan's command in PATH order, NULL-terminated; the child tries each.
+ * In the arena; NULL: out of memory. */
+const char *const *tc_process_programs(const struct tc_plan *plan, struct tc_arena *arena);
 /* The seccomp filter that the plan requests. */
 int tc_process_filter(struct tc_cage *cage);
 int tc_process_limits(struct tc_cage *cage);
@@ -223,6 +227,9 @@ int tc_process_clone_outer(struct tc_cage *cage, const struct tc_init_config *in
  * backend of an engine's container calls this itself, later. */
 void tc_process_close_ends(struct tc_cage *cage);
 int tc_process_event(struct tc_cage *cage);
+/* Record why the command could not start; return -1. */
+int tc_process_no_directory(struct tc_cage *cage, const char *stage, int errnum);
+int tc_process_exec_failed(struct tc_cage *cage, int errnum);
 void tc_process_reap(struct tc_cage *cage);
 /* probe.c */
 bool tc_process_probe_plan(const struct tc_executor *executor, struct tc_plan *ret);

@@ -30,6 +30,7 @@
 #include "linux/mounts.h"
 #include "linux/privileges.h"
 #include "linux/seccomp_filter.h"
+#include "live/inside/execute.h"
 #include "policy/clauses.h"
 #include "policy/names/system_paths.h"
 
@@ -345,16 +346,9 @@ int tc_stage_rlimits(const struct tc_init_config *init)
     return 0;
 }
 
-/* Enters the first working directory that exists and is accessible; fails with the last errno. */
 int tc_stage_cwd(const struct tc_init_config *init)
 {
-    for (const char *const *d = init->directories; *d; d++) {
-        if (chdir(*d) == 0)
-            return 0;
-        if (errno != ENOENT && errno != ENOTDIR && errno != EACCES)
-            return -1; /* it exists: starting elsewhere would surprise */
-    }
-    return -1;
+    return tc_enter_first(init->directories);
 }
 
 /* Drops all capabilities; neither exec nor a set-id file can restore any. */

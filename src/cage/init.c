@@ -21,6 +21,8 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "cage/init_config.h"
+#include "live/inside/execute.h"
+#include "live/inside/inside.h"
 
 /* ---- in a PID namespace: the kernel kills the rest when PID 1 exits ---- */
 
@@ -98,31 +100,6 @@ static void report_event(int kind, int errnum)
     say_at(TC_INIT_STAGE_FORK, kind, errnum);
 }
 
-/* Tries the paths in order, as execvp does: runs the first existing program. Returns the most
- * informative errno. */
-static int execute(const struct tc_init_config *init)
-{
-    int worst = ENOENT;
-    for (const char *const *path = init->programs; *path; path++) {
-        struct stat st;
-        if (stat(*path, &st) < 0) {
-            worst = errno == ENOENT || errno == ENOTDIR ? worst : errno;
-            continue;
-        }
-        if (S_ISDIR(st.st_mode)) {
-            worst = EACCES;
-            continue;
-        }
-        /* not execve: the filter notifies the helper of that call */
-        (void)execveat(AT_FDCWD, *path, init->argv, init->envp, 0);
-        if (errno != ENOENT || !*(path + 1))
-            worst = errno;
-        if (errno != EACCES && errno != ENOENT)
-            break;
-    }
-    return worst;
-}
-
 static _Noreturn void become_tool(const struct tc_init_config *init)
 {
     sigset_t none;
@@ -137,7 +114,7 @@ static _Noreturn void become_tool(const struct tc_init_config *init)
         _exit(1);
     }
     report_event(TC_REPORT_READY, 0);
-    report_event(TC_REPORT_EXEC_FAILED, execute(init));
+    report_event(TC_REPORT_EXEC_FAILED, tc_execute(init->programs, init->argv, init->envp));
     _exit(127);
 }
 
@@ -208,8 +185,8 @@ static int wait_word(const struct timespec *patience)
 }
 
 /* The helper enforces the deadline; PID 1 also does, in case the helper is stopped or blocked by a
- * file system. */
-static int wait_signal(const sigset_t *set, const struct tc_init_config *init, bool often)
+ * file system. Returns the microseconds until the next check. */
+static int64_t check_time(const struct tc_init_config *init, bool often)
 {
     int64_t left = often ? WATCH_OFTEN_US : WATCH_US;
     if (init->last_us && init->last_us - tc_now_us() < left)
@@ -218,6 +195,12 @@ static int wait_signal(const sigset_t *set, const struct tc_init_config *init, b
         reaper_of(init)->leave();
         _exit(1);
     }
+    return left;
+}
+
+static int wait_signal(const sigset_t *set, const struct tc_init_config *init, bool often)
+{
+    int64_t left = check_time(init, often);
     struct timespec patience = {.tv_sec = left / 1000000, .tv_nsec = left % 1000000 * 1000};
     return init->told ? wait_word(&patience) : sigtimedwait(set, NULL, &patience);
 }
@@ -244,9 +227,35 @@ static _Noreturn void finish_init(int status, const struct tc_reaper_ops *reaper
     _exit(0);
 }
 
+/* ---- a live session ---- */
+
+struct watch {
+    const struct tc_init_config *init;
+    bool look; /* for segments */
+};
+
+static int64_t tick(void *context)
+{
+    struct watch *w = context;
+    w->look = w->look && look_for_segments(w->init->segments);
+    return check_time(w->init, w->look);
+}
+
+/* Starts no tool, but the commands that the helper sends. */
+static _Noreturn void serve_session(const struct tc_init_config *init)
+{
+    struct watch watch = {.init = init, .look = init->segments > 0};
+    report_event(TC_REPORT_READY, 0);
+    tc_live_serve(&(struct tc_live_place){
+        .talk = TC_INIT_TALK, .report = TC_INIT_REPORT, .tick = tick, .context = &watch});
+    finish_init(0, reaper_of(init));
+}
+
 void tc_init_main(const struct tc_init_config *init)
 {
     const struct tc_reaper_ops *reaper = reaper_of(init);
+    if (init->live)
+        serve_session(init);
     sigset_t set;
     (void)sigemptyset(&set);
     (void)sigaddset(&set, SIGCHLD);

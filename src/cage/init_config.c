@@ -72,6 +72,7 @@ static TC_FIELDS(mount_fields, MOUNT);
     F(FD, err)                                                                         \
     F(ONE, talks)                                                                      \
     F(FD, talk)                                                                        \
+    F(ONE, live)                                                                       \
     F(ARRAY, network, TC_COUNTED(network_count), TC_OF(network_fields), .most = 1)     \
     F(ONE, terminal)                                                                   \
     F(ONE, rows)                                                                       \

@@ -108,6 +108,7 @@ struct tc_init_config {
     bool talks;       /* the tool is a toolcage program: it gets the socket `talk` as TC_INIT_TALK
                        */
     int talk;
+    bool live; /* a live session: instead of a tool, commands that arrive on `talk` */
     const struct tc_init_network *network; /* NULL: no network */
     size_t network_count;
     /* Instead of the pipes: a terminal in a private devpts. Its other end is sent to the helper. */

@@ -324,6 +324,23 @@ bool tc_proxy_spent(const struct tc_cage *cage)
     return x && x->stats && cage->plan->limits.transfer && atomic_load(&x->stats->spent);
 }
 
+void tc_proxy_mark(const struct tc_cage *cage, struct tc_proxy_mark *ret)
+{
+    const struct tc_proxy *x = TC_PRIV(cage)->proxy;
+    *ret = (struct tc_proxy_mark){0};
+    if (x && x->stats)
+        tc_proxy_read_mark(x->stats, ret);
+}
+
+void tc_proxy_since(const struct tc_cage *cage, const struct tc_proxy_mark *mark,
+                    struct tc_outcome *to)
+{
+    const struct tc_proxy *x = TC_PRIV(cage)->proxy;
+    struct tc_cage view = {.plan = cage->plan, .outcome = to};
+    if (x && x->stats)
+        tc_proxy_report_since(&view, x->stats, mark);
+}
+
 void tc_proxy_kill(struct tc_cage *cage)
 {
     struct tc_proxy *x = TC_PRIV(cage)->proxy;

@@ -8,6 +8,7 @@
 #ifndef TC_CAGE_PROXY_H
 #define TC_CAGE_PROXY_H
 
+#include "egress/egress.h"
 #include "plan/backend.h"
 
 /* Why the program toolcage-egress cannot be used ("is not there"); NULL: it can. */
@@ -30,7 +31,22 @@ int tc_proxy_event(struct tc_cage *cage);
 void tc_proxy_finish(struct tc_cage *cage);
 /* The grant's `transfer` limit was exceeded. */
 bool tc_proxy_spent(const struct tc_cage *cage);
-struct tc_egress_stats;
+
+/* The proxy's records at one time, for the commands of a live session. */
+struct tc_proxy_mark {
+    uint32_t counts[TC_EGRESS_DENIALS_MAX]; /* of the denials */
+    uint32_t omitted;
+    int64_t sent, received;
+};
+/* Marks the state now; without a proxy the mark is empty. */
+void tc_proxy_mark(const struct tc_cage *cage, struct tc_proxy_mark *ret);
+/* Adds what was recorded since the mark to another outcome: denials, and bytes. */
+void tc_proxy_since(const struct tc_cage *cage, const struct tc_proxy_mark *mark,
+                    struct tc_outcome *to);
+/* proxy_report.c: both, for the records. */
+void tc_proxy_read_mark(const struct tc_egress_stats *stats, struct tc_proxy_mark *ret);
+void tc_proxy_report_since(struct tc_cage *view, const struct tc_egress_stats *stats,
+                           const struct tc_proxy_mark *mark);
 /* proxy_report.c: does so from the proxy's shared record, which is untrusted and therefore
  * validated. */
 void tc_proxy_report(struct tc_cage *cage, const struct tc_egress_stats *stats);

@@ -57,7 +57,8 @@ static char *hint_at_request(const struct tc_egress_denial *d)
     return request[0] ? tc_format("%s: the recorded call made no such request", request) : NULL;
 }
 
-static void list_denial(struct tc_cage *cage, const struct tc_egress_denial *d, const char *target)
+static void list_denial(struct tc_cage *cage, const struct tc_egress_denial *d, const char *target,
+                        uint32_t times)
 {
     bool by_address = d->reason == TC_EGRESS_NOT_PUBLIC;
     bool replayed = d->reason == TC_EGRESS_NOT_KEPT;
@@ -70,21 +71,23 @@ static void list_denial(struct tc_cage *cage, const struct tc_egress_denial *d, 
                                        .target = target,
                                        .hint = request ? request : hints[d->reason],
                                        .endpoint = entry},
-                   atomic_load(&d->count));
+                   times);
 }
 
-static void list_denials(struct tc_cage *cage, const struct tc_egress_stats *stats)
+static void list_denials(struct tc_cage *cage, const struct tc_egress_stats *stats,
+                         const struct tc_proxy_mark *since)
 {
     uint32_t count = atomic_load(&stats->denial_count);
     for (uint32_t i = 0; i < count && i < TC_EGRESS_DENIALS_MAX; i++) {
         const struct tc_egress_denial *d = &stats->denials[i];
         char target[TC_EGRESS_TARGET_MAX];
         int32_t reason = d->reason;
-        if (reason <= 0 || reason >= TC_EGRESS_REASONS || !copy_target(target, d->target))
+        uint32_t times = atomic_load(&d->count) - since->counts[i];
+        if (!times || reason <= 0 || reason >= TC_EGRESS_REASONS || !copy_target(target, d->target))
             continue;
-        list_denial(cage, d, target);
+        list_denial(cage, d, target, times);
     }
-    cage->outcome->omitted_denials += atomic_load(&stats->omitted_denials);
+    cage->outcome->omitted_denials += atomic_load(&stats->omitted_denials) - since->omitted;
 }
 
 static int64_t load_number(const _Atomic uint64_t *value)
@@ -147,7 +150,32 @@ static void note_failure(struct tc_outcome *o, const struct tc_plan *plan,
 
 void tc_proxy_report(struct tc_cage *cage, const struct tc_egress_stats *stats)
 {
-    list_denials(cage, stats);
+    static const struct tc_proxy_mark start;
+    list_denials(cage, stats, &start);
     list_destinations(cage, stats);
     note_failure(cage->outcome, cage->plan, stats);
+}
+
+void tc_proxy_read_mark(const struct tc_egress_stats *stats, struct tc_proxy_mark *ret)
+{
+    uint32_t count = atomic_load(&stats->denial_count);
+    for (uint32_t i = 0; i < count && i < TC_EGRESS_DENIALS_MAX; i++)
+        ret->counts[i] = atomic_load(&stats->denials[i].count);
+    ret->omitted = atomic_load(&stats->omitted_denials);
+    ret->sent = load_number(&stats->sent);
+    ret->received = load_number(&stats->received);
+}
+
+/* The numbers are the proxy's, which is not trusted. */
+static int64_t increase(int64_t now, int64_t before)
+{
+    return now > before ? now - before : 0;
+}
+
+void tc_proxy_report_since(struct tc_cage *view, const struct tc_egress_stats *stats,
+                           const struct tc_proxy_mark *mark)
+{
+    list_denials(view, stats, mark);
+    view->outcome->sent = increase(load_number(&stats->sent), mark->sent);
+    view->outcome->received = increase(load_number(&stats->received), mark->received);
 }

@@ -170,6 +170,7 @@ static void tell_observer(struct tc_process_cage *p, const struct tc_plan *plan)
     p->observer.of = (struct tc_observed){.watch = init->watch,
                                           .unix_sockets = init->unix_sockets,
                                           .mounts = !p->trees.unmounted,
+                                          .lasting = plan->lifetime_ms > 0,
                                           .loopback = !plan->uid && !plan->replays,
                                           .uid = init->uid,
                                           .gid = init->gid,
@@ -289,13 +290,12 @@ static int no_overlay(struct tc_cage *cage, const struct tc_report *r, const str
                         path_of(cage, r));
 }
 
-static int no_directory(struct tc_cage *cage, const struct tc_report *r,
-                        const struct tc_stage *stage)
+int tc_process_no_directory(struct tc_cage *cage, const char *stage, int errnum)
 {
     const char *last = cage->plan->cwd.items[cage->plan->cwd.count - 1];
     return tc_cage_fail(
         cage,
-        TC_WHY_ERRNO(TOOLCAGE_EPATH, stage->name, last, r->errnum,
+        TC_WHY_ERRNO(TOOLCAGE_EPATH, stage, last, errnum,
                      "create it, grant it to the tool, or name another directory with --cwd"),
         -1, "the working directory %s does not exist in the cage", last);
 }
@@ -320,7 +320,7 @@ static int stage_failed(struct tc_cage *cage, const struct tc_report *r)
     if (lack == TC_LACK_USERNS)
         return refuse_namespaces(cage, "unshare");
     if (lack == TC_LACK_CWD)
-        return no_directory(cage, r, stage);
+        return tc_process_no_directory(cage, stage->name, r->errnum);
     if (of_path && init->mounts[r->status].layered)
         return no_overlay(cage, r, stage);
     if (lack == TC_LACK_FILTER && !filters(init))
@@ -331,7 +331,7 @@ static int stage_failed(struct tc_cage *cage, const struct tc_report *r)
                         stage->clause, "the cage's stage \"%s\" failed", stage->name);
 }
 
-static int exec_failed(struct tc_cage *cage, int errnum)
+int tc_process_exec_failed(struct tc_cage *cage, int errnum)
 {
     const char *command = cage->plan->argv.items[0];
     bool missing = errnum == ENOENT || errnum == ENOTDIR;
@@ -425,7 +425,7 @@ static int take_report(struct tc_cage *cage)
     case TC_REPORT_FAILED:
         return stage_failed(cage, &r);
     case TC_REPORT_EXEC_FAILED:
-        return exec_failed(cage, r.errnum);
+        return tc_process_exec_failed(cage, r.errnum);
     case TC_REPORT_SEGMENTS:
         p->child.segments = r.max_rss;
         return 1;

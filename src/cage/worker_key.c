@@ -14,9 +14,9 @@ static bool can_wait(const struct tc_plan *plan)
     bool watched = plan->denials != TC_DENIALS_OFF && plan->denials != TC_DENIALS_CALLS;
     return plan->ahead && plan->program && plan->program_call && !plan->uid && !watched &&
            !plan->net_count && !plan->replays && !plan->asks_network && !plan->unix_sockets &&
-           !plan->terminal && !plan->session && !plan->image && !plan->secret_count &&
-           !plan->syscalls_allow.count && !plan->syscalls_deny.count &&
-           plan->workspace == TC_WORKSPACE_BIND;
+           !plan->terminal && !plan->session && !plan->lifetime_ms && !plan->live_in &&
+           !plan->image && !plan->secret_count && !plan->syscalls_allow.count &&
+           !plan->syscalls_deny.count && plan->workspace == TC_WORKSPACE_BIND;
 }
 
 bool tc_worker_mount(const struct tc_mount *m)

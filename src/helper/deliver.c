@@ -94,6 +94,13 @@ void tc_deliver_stream(struct tc_job_record *j)
     want(j, rc == 0);
 }
 
+void tc_deliver_ready(struct tc_job_record *j)
+{
+    const struct tc_message m = {.kind = TC_MESSAGE_READY};
+    if (j->plan.lifetime_ms)
+        (void)send_packet(j, &m, sizeof(m), -1); /* the first message: the socket has room */
+}
+
 void tc_deliver_collected(struct tc_job_record *j, int64_t now)
 {
     int64_t count = j->state == TC_IS_GATHERING ? tc_workspace_collected(&j->cage) : -1;

@@ -16,7 +16,7 @@
 #include "workspace/inline_collect.h"
 #include "workspace/workspace.h"
 
-enum { READ_SHARE = 65536, FEED_SHARE = 65536 };
+enum { READ_SHARE = 65536, FEED_SHARE = 65536, LAST_WORDS = 1 << 20 /* a pipe holds no more */ };
 enum {
     LOOK_US = 100000,        /* interval between checks for an end that cannot be watched */
     CLEAR_US = 1000000,      /* interval between kills of a process that should end */
@@ -193,7 +193,6 @@ static void kill_rest(struct tc_job_record *j)
 static void leave_to_the_kernel(struct tc_job_record *j)
 {
     struct tc_outcome *o = &j->outcome;
-    enum { LAST_WORDS = 1 << 20 };
     for (int stream = 0; stream < 2; stream++)
         read_output(j, stream, LAST_WORDS);
     o->exit_code = -1;
@@ -302,8 +301,8 @@ static void sum_up(struct tc_job_record *j)
     /* the cage ends itself at its deadline if the helper is blocked */
     if (j->end_at_us && now >= j->end_at_us && j->outcome.signal && j->reason == TC_FOR_NOTHING)
         j->reason = TC_FOR_TIME;
-    for (int stream = 0; stream < 2; stream++) /* all writers have ended */
-        read_output(j, stream, INT32_MAX);
+    for (int stream = 0; stream < 2; stream++) /* else all writers have ended */
+        read_output(j, stream, j->cage.lingers ? LAST_WORDS : INT32_MAX);
     unwatch_cage(j, TC_ROLES);
     j->end_at_us = j->due_us = 0;
     if (j->plan.limits.output_kill &&
@@ -357,6 +356,7 @@ static void reap_rest(struct tc_job_record *j)
 static void stand(struct tc_job_record *j)
 {
     tc_again_drop(j);
+    tc_deliver_ready(j);
     tc_job_mark(j, "walls", j->step_us);
     j->step_us = tc_now_us();
 }
@@ -547,6 +547,8 @@ static void hear_host(struct tc_job_record *j)
         tc_job_step(j, TC_ON_KILL);
     else if (j->cage.limit && !j->limit)
         stop_for(j, j->cage.limit);
+    else if (j->cage.finished && j->state == TC_IS_RUNNING)
+        tc_job_step(j, TC_ON_CANCEL); /* without a reason: a success */
 }
 
 static void on_event(struct tc_source *s)
@@ -611,7 +613,9 @@ static void on_socket(struct tc_source *s)
         (void)tc_job_watch(j, TC_ROLE_SOCKET, -1, 0);
         end_for(j, TC_FOR_HOST);
         tc_job_step(j, TC_ON_HOST);
-    } else if (m.kind == TC_MESSAGE_CANCEL) {
+    } else if (m.kind == TC_MESSAGE_END && j->state == TC_IS_RUNNING) {
+        tc_job_step(j, TC_ON_CANCEL);
+    } else if (m.kind == TC_MESSAGE_CANCEL || m.kind == TC_MESSAGE_END) {
         end_for(j, TC_FOR_CANCEL);
         tc_job_step(j, TC_ON_CANCEL);
     } else if (m.kind == TC_MESSAGE_RESIZE && !tc_job_answered(j)) {

@@ -232,6 +232,8 @@ void tc_job_judge(struct tc_job_record *job, const char *counter);
 /* Sends output that the library has not received yet. */
 void tc_deliver_stream(struct tc_job_record *job);
 enum { TC_REPORT_US = 500000 }; /* interval between COLLECTED messages */
+/* Of a live session: sends that it accepts commands. */
+void tc_deliver_ready(struct tc_job_record *job);
 /* Sends how many changes are collected so far, and sets the time of the next message. */
 void tc_deliver_collected(struct tc_job_record *job, int64_t now);
 /* Sends the rest of the output and the outcome, and then closes the job's socket. */

@@ -27,8 +27,10 @@ struct tc_observed {
     enum tc_seccomp_watch watch;
     bool unix_sockets; /* the supervisor connects for the tool */
     bool mounts;       /* the cage has a private root; else Landlock decides by the rules alone */
-    bool loopback;     /* granted loopback ports are those of this kernel */
-    uid_t uid;         /* in the cage's user namespace */
+    bool lasting;  /* a live session: a separate process serves it, because its refused calls have
+                      no maximum */
+    bool loopback; /* granted loopback ports are those of this kernel */
+    uid_t uid;     /* in the cage's user namespace */
     gid_t gid;
     bool clear_groups;
     const struct tc_seccomp_changes *changes; /* to the profile; NULL: none */
@@ -79,6 +81,17 @@ void tc_notify_list(struct tc_cage *cage, const struct tc_listed *what, int64_t 
 /* Serves a bounded number of pending notifications in the helper. False: no more will come, and
  * the caller must close the listener, so that waiting calls get ENOSYS and do not hang. */
 bool tc_notify_share(struct tc_cage *cage);
+
+/* The state of a live session's list at one time. */
+struct tc_seen_mark {
+    uint32_t *counts; /* of the entries; owned */
+    uint32_t count, more;
+};
+/* Marks the state now. Without memory for that, or without a list, it is the empty one. */
+struct tc_seen_mark tc_observe_mark(const struct tc_cage *cage);
+/* Adds what was listed since the mark to another outcome. */
+void tc_observe_since(const struct tc_cage *cage, const struct tc_seen_mark *mark,
+                      struct tc_outcome *to);
 
 /* All processes of the tool have ended: the list goes into the outcome. */
 void tc_watcher_finish(struct tc_cage *cage);

@@ -181,6 +181,38 @@ void tc_seen_tell(struct tc_cage *cage, const struct tc_seen *w)
     cage->outcome->omitted_accesses += atomic_load(&w->allowed_more);
 }
 
+/* ---- a part of the list ---- */
+
+struct tc_seen_mark tc_observe_mark(const struct tc_cage *cage)
+{
+    const struct tc_seen *w = cage->observer ? cage->observer->seen : NULL;
+    struct tc_seen_mark mark = {0};
+    uint32_t count = w ? atomic_load(&w->count) : 0;
+    mark.counts = count ? malloc(count * sizeof(*mark.counts)) : NULL;
+    mark.more = w ? atomic_load(&w->refused_more) : 0;
+    for (; mark.counts && mark.count < count; mark.count++)
+        mark.counts[mark.count] = atomic_load(&w->seen[mark.count].count);
+    return mark;
+}
+
+void tc_observe_since(const struct tc_cage *cage, const struct tc_seen_mark *mark,
+                      struct tc_outcome *to)
+{
+    const struct tc_seen *w = cage->observer ? cage->observer->seen : NULL;
+    struct tc_cage view = {.plan = cage->plan, .outcome = to};
+    uint32_t count = w ? atomic_load(&w->count) : 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct row *s = &w->seen[i];
+        uint32_t times = atomic_load(&s->count) - (i < mark->count ? mark->counts[i] : 0);
+        struct tc_listed what = {
+            .kind = s->kind, .target = w->text + s->text, .hint = s->hint, .probe = s->probe};
+        if (times && !s->allowed)
+            tc_notify_list(&view, &what, times);
+    }
+    if (w)
+        to->omitted_denials += atomic_load(&w->refused_more) - mark->more;
+}
+
 static bool is_at_port(int64_t kind, const char *target, unsigned port)
 {
     char end[8];

@@ -148,7 +148,7 @@ void tc_watcher_end(struct tc_cage *cage)
 /* Does a separate process serve the cage's notifications? */
 static bool is_apart(const struct tc_observer *o)
 {
-    return o->of.watch >= TC_WATCH_PATHS || o->of.unix_sockets;
+    return o->of.watch >= TC_WATCH_PATHS || o->of.unix_sockets || (o->of.lasting && o->of.watch);
 }
 
 bool tc_observe_take(struct tc_cage *cage, int listener)

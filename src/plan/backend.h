@@ -175,6 +175,8 @@ struct tc_cage {
     /* out: the tool and all its processes have ended, and the outcome has the exit status. The rest
      * of the cage ends by itself; then exit_fd becomes readable. */
     bool over;
+    bool finished; /* out: a live session must end, because its time is over; not a failure */
+    bool lingers;  /* out of make(): after the end, other processes may write to the streams */
     bool
         changes_lost; /* out of usage(): some changes could not be read; no changes are collected */
     const char *limit; /* out: the name of the limit that was reached, for which the cage must end;

@@ -77,6 +77,9 @@ static TC_FIELDS(deny_fields, DENY);
     F(ONE, columns)                                                                           \
     F(ONE, uid)                                                                               \
     F(ONE, session)                                                                           \
+    F(ONE, idle_ms)                                                                           \
+    F(ONE, lifetime_ms)                                                                       \
+    F(ONE, live_in)                                                                           \
     F(ONE, bounds)                                                                            \
     F(ONE, payload)                                                                           \
     F(ONE, audit)                                                                             \

@@ -101,6 +101,10 @@ struct tc_plan {
      * id */
     int64_t uid;
     char *session; /* the session to continue, by name; NULL: none */
+    /* A live session: commands come later. It ends after idle_ms without a command, and after
+     * lifetime_ms. 0: not a session. */
+    int64_t idle_ms, lifetime_ms;
+    char *live_in; /* the live session (the id of its call) that runs the command; NULL: none */
     char *bounds;  /* digest of the rights that all calls of that session, or of a reused program,
                       must share */
     char *payload; /* free text for the backend or job */

@@ -28,8 +28,9 @@
  * second while it collects the changes of a call, and one DONE. The
  * outcome (tc_outcome_visit) is a memory file sent with DONE or, if the job has `inside`, up to
  * TC_MESSAGE_BYTES_MAX bytes after the message's head. Then the helper closes its end. The library
- * sends CANCEL and, with plan.terminal, RESIZE. If the library closes its end, the job is
- * cancelled, too. Each message starts with a tc_message.
+ * sends CANCEL and, with plan.terminal, RESIZE. A live session (plan.lifetime_ms) is READY when it
+ * accepts commands, which are jobs with plan.live_in; END ends it without a failure. If the library
+ * closes its end, the job is cancelled, too. Each message starts with a tc_message.
  *
  * A host that does not read delays only the delivery: the helper buffers unsent messages, limited
  * by the output limit.
@@ -88,7 +89,9 @@ enum tc_message_kind {
     TC_MESSAGE_DONE = 2,
     TC_MESSAGE_CANCEL = 3,
     TC_MESSAGE_RESIZE = 4,
-    TC_MESSAGE_COLLECTED = 5
+    TC_MESSAGE_COLLECTED = 5,
+    TC_MESSAGE_READY = 6,
+    TC_MESSAGE_END = 7
 };
 
 enum { TC_MESSAGE_BYTES_MAX = 32768 };

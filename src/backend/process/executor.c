@@ -5,11 +5,17 @@
 #include "backend/registry.h"
 
 #include "cage/cage.h"
+#include "live/live.h"
 
 /* Where namespaces are forbidden, a policy that gives up the clauses that need them (`without`)
  * gets the landlock executor, which uses only Landlock and seccomp. */
 static int make_process(struct tc_cage *cage)
 {
+    const struct tc_executor *live = tc_live_executor(cage->plan);
+    if (live) {
+        cage->executor = live;
+        return live->make(cage);
+    }
     if (!cage->plan->without || !tc_host_forbids_cages())
         return tc_local_lease(cage, NULL, NULL);
     cage->executor = &tc_landlock_executor;

@@ -39,13 +39,14 @@ static const char *const of_the_call[] = {"call",
                                           "stream",
                                           "rows",
                                           "columns",
+                                          "idle_ms", /* only of a live session */
                                           "payload",
                                           "audit",
                                           "program_call"};
 static const char *const refused[] = {
-    "net",           "secrets", "asks_network", "replays",  "syscalls_allow",
-    "syscalls_deny", "denials", "workspace",    "terminal", "uid",
-    "session",       "image",   "unix_sockets", "ahead"};
+    "net",     "secrets",   "asks_network", "replays", "syscalls_allow", "syscalls_deny",
+    "denials", "workspace", "terminal",     "uid",     "session",        "lifetime_ms",
+    "live_in", "image",     "unix_sockets", "ahead"};
 
 /* A list that the table leaves empty in one plan, as it is in the plan of each worker. */
 static const char *const empty[] = {"net", "secrets"};
@@ -67,8 +68,8 @@ static void settle(struct tc_plan *p, const char *other)
 {
     struct tc_strv *lists[] = {&p->syscalls_allow, &p->syscalls_deny};
     const char *const names[] = {"syscalls_allow", "syscalls_deny"};
-    char **texts[] = {&p->session, &p->image};
-    const char *const of[] = {"session", "image"};
+    char **texts[] = {&p->session, &p->image, &p->live_in};
+    const char *const of[] = {"session", "image", "live_in"};
     if (strncmp(other, "net.", 4) != 0 && strncmp(other, "secrets.", 8) != 0) {
         struct tc_plan none = {.net = TAKE(p->net),
                                .net_count = p->net_count,
@@ -87,6 +88,8 @@ static void settle(struct tc_plan *p, const char *other)
         }
     if (strcmp(other, "uid") != 0)
         p->uid = 0;
+    if (strcmp(other, "lifetime_ms") != 0)
+        p->lifetime_ms = 0;
     if (strcmp(other, "denials") != 0)
         p->denials = TC_DENIALS_CALLS;
     if (strcmp(other, "workspace") != 0)
