@@ -153,6 +153,14 @@ const struct tc_key tc_keys[] = {
      RANGE(DURATION, 0, 600000), .type = "duration", .fallback = "2s",
      .text = "The time between SIGTERM and the end of the whole cage.",
      .example = "grace = \"500ms\""},
+    {EACH, "session_lifetime", tc_set_value, LIMIT(session_lifetime_ms),
+     .id = TC_KEY_SESSION_LIFETIME, RANGE(DURATION, 1, MAX_MS), .type = "duration",
+     .fallback = "unset",
+     .text = "The maximum duration of a live session (toolcage session start) of this tool, in "
+             "which commands run until it ends. Unset: it has no live sessions. The other limits "
+             "then hold for all its commands "
+             "together, except timeout and output.",
+     .example = "session_lifetime = \"8h\""},
     {EACH_AND_SETUP, "memory", tc_set_memory, READS(OR_SIZE, MEMORY), .id = TC_KEY_MEMORY,
      RANGE(SIZE, 1 << 20, MAX_BYTES), .type = "size or table",
      .fallback = "{ max = \"512MiB\", by = \"any\" }",

@@ -32,6 +32,8 @@
     LIMIT(F, CONNECTIONS, connections, "connections", COUNT, 0, 1024, LOWERS)                \
     LIMIT(F, TRANSFER, transfer, "transfer", SIZE, TC_FIELD_UNSET, 0, LOWERS)                \
     LIMIT(F, BANDWIDTH, bandwidth, "bandwidth", SIZE, TC_FIELD_UNSET, 0, LOWERS)             \
+    /* Of a live session; 0: the policy grants none. */                                        \
+    LIMIT(F, SESSION_LIFETIME, session_lifetime_ms, "session_lifetime", DURATION, 0, 0, STAYS) \
     /* Captured bytes of each stream. */                                                     \
     LIMIT(F, OUTPUT, output, "output", SIZE, 0, 1 << 20, LOWERS)                             \
     PART(F, bool, output_kill, OUTPUT, NULL, COUNT, false)

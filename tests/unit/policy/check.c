@@ -841,9 +841,10 @@ static void keys_are_accepted_in_their_tables_only(void **state)
     these_stand(TC_IN(TOOL), TC_IN(DEFAULTS),
                 " description title command stdin arguments input_schema setup");
     these_stand(TC_IN(TOOL), TC_IN(SERVER), " title stdin arguments input_schema");
-    these_stand(TC_IN(DEFAULTS), TC_IN(SETUP),
-                " secrets syscalls tier risk fallback layers module workspace review warm "
-                "deterministic collect");
+    these_stand(
+        TC_IN(DEFAULTS), TC_IN(SETUP),
+        " secrets syscalls session_lifetime tier risk fallback layers module workspace review warm "
+        "deterministic collect");
     these_stand(TC_IN(SERVER_TOOL), 0, " description title arguments timeout output tier risk");
     these_stand(TC_IN(SETUP), TC_IN(DEFAULTS), " command into inputs");
 }

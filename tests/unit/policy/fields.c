@@ -360,7 +360,7 @@ static void unset_is_more_where_it_can_be(void **state)
 /* A flag lowers what the policy says, and never raises it. */
 static void no_flag_raises_a_limit(void **state)
 {
-    static const char *const no_flags[] = {"grace", "inodes", NULL};
+    static const char *const no_flags[] = {"grace", "inodes", "session_lifetime", NULL};
     for (size_t i = 0; i < tc_limits_fields.count; i++) {
         const struct tc_field *row = &tc_limits_fields.rows[i];
         const struct tc_key *key =
