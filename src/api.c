@@ -13,6 +13,7 @@
 #include "call/call.h"
 #include "call/engine.h"
 #include "call/host/facts.h"
+#include "call/live.h"
 #include "call/policy_check.h"
 #include "policy/compare/compare.h"
 #include "version.h"
@@ -482,6 +483,34 @@ EXPORT int toolcage_call_set_session(struct toolcage_call *call, const char *nam
     NEED(call);
     NEED(name);
     return closed(tc_call_set_session(call, name, err), err);
+}
+
+EXPORT int toolcage_session_open(struct toolcage_call *call, int64_t idle_ms, int64_t lifetime_ms,
+                                 struct toolcage_error **err)
+{
+    NEED(call);
+    return closed(tc_live_open(call, idle_ms, lifetime_ms, err), err);
+}
+
+EXPORT int toolcage_session_wait(struct toolcage_call *session, int timeout_ms,
+                                 struct toolcage_error **err)
+{
+    NEED(session);
+    return closed(tc_live_wait(session, timeout_ms, err), err);
+}
+
+EXPORT int toolcage_session_call(const struct toolcage_call *session, struct toolcage_call **ret,
+                                 struct toolcage_error **err)
+{
+    NEED(session);
+    NEED(ret);
+    return closed(tc_live_call(session, ret, err), err);
+}
+
+EXPORT int toolcage_session_end(struct toolcage_call *session, struct toolcage_error **err)
+{
+    NEED(session);
+    return closed(tc_live_end(session, err), err);
 }
 
 EXPORT int toolcage_call_set_stdin(struct toolcage_call *call, const void *bytes, size_t length,

@@ -11,6 +11,7 @@
 #include <toolcage/error.h>
 #include <toolcage/policy.h>
 #include <toolcage/result.h>
+#include <toolcage/session.h>
 
 #ifdef __cplusplus
 extern "C" {

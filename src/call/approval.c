@@ -9,8 +9,8 @@
 #include "approve/subject.h"
 #include "base/jsontext.h"
 #include "base/path.h"
-#include "call/call.h"
 #include "call/exec/exec_check.h"
+#include "call/live.h"
 #include "policy/pathrule.h"
 
 /* Adds what starts when this path of the cage is executed or read: the file, and for a program its
@@ -148,7 +148,7 @@ int tc_call_pass_gate(struct toolcage_call *call, char **ret_json, struct toolca
     struct tc_why why = {.stage = "approve", .subject = call->tool};
     if (!call->grant.approval)
         return 0;
-    if (call->session)
+    if (call->session || tc_call_is_live(call))
         return fail_session(call, err);
     int r = write_subject(call, &subject, err);
     if (r < 0)

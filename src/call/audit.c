@@ -12,6 +12,7 @@
 #include "call/call.h"
 #include "call/exchanges.h"
 #include "call/inputs.h"
+#include "call/live.h"
 #include "policy/pathrule.h"
 #include "provenance/provenance.h"
 #include "schema/schema.h"
@@ -254,6 +255,12 @@ static void add_what(struct tc_buf *out, const struct toolcage_call *call)
     add_place(out, grant);
     if (call->session)
         tc_json_member(out, "session", call->session);
+    if (call->live_in[0])
+        tc_json_member(out, "live_session", call->live_in);
+    if (call->lifetime_ms > 0) {
+        tc_json_number(out, "idle_ms", call->idle_ms);
+        tc_json_number(out, "lifetime_ms", call->lifetime_ms);
+    }
     if (call->approved[0])
         tc_json_member(out, "approval", call->approved);
     if (call->approved[0] && call->approved_again)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "call/live.h"
 #include "call/plan_cache.h"
 
 static int fail_usage(struct toolcage_error **err, const char *subject, const char *hint,
@@ -202,6 +203,9 @@ int tc_call_set_arguments(struct toolcage_call *call, const char *json, struct t
 int tc_call_set_session(struct toolcage_call *call, const char *name, struct toolcage_error **err)
 {
     int r = check_new(call, err);
+    if (r == 0 && tc_call_is_live(call))
+        r = fail_usage(err, "session", "leave the stored session out",
+                       "a live session, or a command in one, has no stored session");
     if (r < 0)
         return r;
     if (!tc_session_name(name))
@@ -219,6 +223,8 @@ int tc_call_set(struct toolcage_call *call, const char *key, const char *value,
     if (r < 0)
         return r;
     r = tc_policy_check_narrowing(key, value, err);
+    if (r == 0)
+        r = tc_live_check_key(call, key, err);
     if (r < 0)
         return r;
     _autofree_ char *key_copy = strdup(key), *value_copy = strdup(value);
@@ -289,6 +295,9 @@ int tc_call_set_terminal(struct toolcage_call *call, int rows, int columns,
     int r = check_new(call, err);
     if (r == 0)
         r = check_size(rows, columns, err);
+    if (r == 0 && tc_call_is_live(call))
+        r = fail_usage(err, "terminal", "use pipes",
+                       "a command of a live session cannot have a terminal");
     if (r < 0)
         return r;
     if (call->input.bytes)

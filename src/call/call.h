@@ -38,7 +38,12 @@ struct toolcage_call {
     struct tc_narrowing *narrow;
     size_t narrow_count;
     struct tc_call_input input;
-    uint16_t rows, columns; /* of its terminal; 0: it has none */
+    int64_t idle_ms, lifetime_ms; /* of a live session; 0: it is none; lifetime -1: the
+                                     policy's, until start */
+    char live_in[TC_ULID_SIZE];   /* the live session that it runs in; "": none */
+    bool ready;                   /* the live session accepts commands */
+    bool asked_to_end;            /* the live session was */
+    uint16_t rows, columns;       /* of its terminal; 0: it has none */
     toolcage_output_fn output;
     void *userdata;
 
@@ -142,6 +147,8 @@ int tc_call_resolve(struct toolcage_call *call, bool explain, const char *suppos
 /* dispatch.c */
 int tc_call_dispatch(struct toolcage_call *call, struct toolcage_error **err);
 int tc_call_wait(struct toolcage_call *call, int timeout_ms, struct toolcage_error **err);
+/* Waits until the live session accepts commands, or has ended. */
+int tc_call_wait_ready(struct toolcage_call *call, int timeout_ms, struct toolcage_error **err);
 /* Ends the call with this outcome (taken); `why` (taken, may be NULL) is its error. */
 int tc_call_finish(struct toolcage_call *call, struct tc_outcome *outcome,
                    struct toolcage_error *why, struct toolcage_error **err);

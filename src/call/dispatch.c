@@ -47,6 +47,7 @@ int tc_call_finish(struct toolcage_call *call, struct tc_outcome *outcome,
                                     .steps = call->steps,
                                     .step_count = call->step_count,
                                     .total_us = tc_now_us() - call->started_us,
+                                    .live_session = call->live_in[0] ? call->live_in : NULL,
                                     .proved_at = call->proved_at};
     call->collected = -1;
     int r = tc_result_make(&frame, outcome, why, &call->result, err);
@@ -138,6 +139,8 @@ static int take_message(struct toolcage_call *call, const struct tc_message *m, 
         call->output(call->userdata, m->stream, m->bytes, length - sizeof(*m));
     if (m->kind == TC_MESSAGE_COLLECTED)
         call->collected = m->collected;
+    if (m->kind == TC_MESSAGE_READY)
+        call->ready = true;
     return 0;
 }
 
@@ -190,13 +193,14 @@ int tc_call_dispatch(struct toolcage_call *call, struct toolcage_error **err)
     return r < 0 ? r : call->state == TC_CALL_DONE;
 }
 
-int tc_call_wait(struct toolcage_call *call, int timeout_ms, struct toolcage_error **err)
+static int wait_for(struct toolcage_call *call, bool until_ready, int timeout_ms,
+                    struct toolcage_error **err)
 {
     int64_t deadline = tc_now_us() + (int64_t)timeout_ms * 1000;
     for (;;) {
         int r = tc_call_dispatch(call, err);
-        if (r != 0)
-            return r;
+        if (r != 0 || (until_ready && call->ready))
+            return r < 0 ? r : 1;
         int64_t left = timeout_ms < 0 ? -1 : (deadline - tc_now_us() + 999) / 1000;
         if (timeout_ms >= 0 && left <= 0)
             return 0;
@@ -206,4 +210,14 @@ int tc_call_wait(struct toolcage_call *call, int timeout_ms, struct toolcage_err
                 err, &(struct tc_why){.code = TOOLCAGE_ESYSTEM, .stage = "wait", .errnum = errno},
                 "cannot wait for the call: poll failed");
     }
+}
+
+int tc_call_wait(struct toolcage_call *call, int timeout_ms, struct toolcage_error **err)
+{
+    return wait_for(call, false, timeout_ms, err);
+}
+
+int tc_call_wait_ready(struct toolcage_call *call, int timeout_ms, struct toolcage_error **err)
+{
+    return wait_for(call, true, timeout_ms, err);
 }

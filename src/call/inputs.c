@@ -7,6 +7,7 @@
 
 #include "base/jsontext.h"
 #include "base/path.h"
+#include "call/live.h"
 #include "policy/pathrule.h"
 
 enum { MOST = 1 << 30 };
@@ -71,7 +72,7 @@ static const char *obstacle(const struct toolcage_call *call)
         return "it is a server";
     if (call->rows)
         return "it has a terminal";
-    if (call->session)
+    if (call->session || tc_call_is_live(call))
         return "it belongs to a session";
     if (call->installs)
         return "it is an install phase";

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "backend/wasm/modules.h"
-#include "call/call.h"
+#include "call/live.h"
 
 /* A cached plan. While a call uses it, it is not in the cache. */
 struct tc_kept_plan {
@@ -50,8 +50,8 @@ static void put_plan(struct tc_plan_cache *cache, struct tc_kept_plan *k)
 
 static bool may_be_known(const struct toolcage_call *call)
 {
-    return !call->session && !call->output && !call->rows && !call->installs && !call->work &&
-           !call->module;
+    return !call->session && !tc_call_is_live(call) && !call->output && !call->rows &&
+           !call->installs && !call->work && !call->module;
 }
 
 static void add_text(struct tc_buf *to, const char *text)

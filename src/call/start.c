@@ -15,6 +15,7 @@
 #include "call/exchanges.h"
 #include "call/host/programs.h"
 #include "call/inputs.h"
+#include "call/live.h"
 #include "call/packaged.h"
 #include "call/plan_cache.h"
 #include "call/route.h"
@@ -62,6 +63,7 @@ int tc_call_resolve(struct toolcage_call *call, bool explain, const char *suppos
                                  .explain = explain,
                                  .supposed = supposed,
                                  .terminal = call->rows > 0,
+                                 .watched = tc_call_is_live(call),
                                  .open = true};
     r = tc_policy_resolve(call->policy, &request, &here.facts, ret, err);
     ret->umask = explain ? 0 : tc_caller_umask();
@@ -154,8 +156,9 @@ static int lower_grant(struct start *s, struct toolcage_error **err)
     if (r < 0)
         return r;
     bool filled =
-        note_places(&call->grant, plan) && fill_field(&plan->call, call->id) &&
-        fill_field(&plan->tool, call->grant.tool) && fill_field(&plan->backend, s->planner->name) &&
+        (call->live_in[0] || note_places(&call->grant, plan)) && tc_live_plan(call, plan) &&
+        fill_field(&plan->call, call->id) && fill_field(&plan->tool, call->grant.tool) &&
+        fill_field(&plan->backend, s->planner->name) &&
         fill_field(&plan->grant, call->grant.digest) && fill_field(&plan->session, call->session) &&
         fill_field(&plan->bounds, call->grant.bounds) && fill_rules(call, plan);
     plan->replays = call->grant.net_count && tc_call_is_replay(call);
@@ -230,9 +233,10 @@ static int submit(struct start *s, struct toolcage_error **err)
     int r = write_plan(&s->plan, &packet, err);
     if (r == 0)
         r = make_input(call, &input, &kind, err);
-    if (r == 0 && !tc_call_is_replay(call)) /* a replay sends no request */
+    /* a replay sends no request; the session's proxy has the secrets */
+    if (r == 0 && !tc_call_is_replay(call) && !call->live_in[0])
         r = tc_secrets_read(call->policy, &call->grant, &secrets, err);
-    if (r == 0)
+    if (r == 0 && !call->live_in[0])
         r = tc_exchanges_begin(call, &exchanges, err);
     if (r < 0)
         return r;
@@ -268,12 +272,14 @@ static tc_features wanted(const struct toolcage_call *call)
 {
     return (call->rows ? TC_FEATURE_BIT(TERMINAL) : 0) |
            (call->session ? TC_FEATURE_BIT(SESSION) : 0) |
+           (tc_call_is_live(call) ? TC_FEATURE_BIT(LIVE) : 0) |
            (call->installs ? TC_FEATURE_BIT(INSTALL) : 0);
 }
 
 static int resolve(struct start *s, struct toolcage_error **err)
 {
-    return tc_call_resolve(s->call, false, NULL, &s->call->grant, err);
+    int r = tc_call_resolve(s->call, false, NULL, &s->call->grant, err);
+    return r < 0 ? r : tc_live_check(s->call, err);
 }
 
 /* What this host has for the backend. */

@@ -51,9 +51,10 @@ const struct tc_planner *tc_planner_at(size_t index);
 char *tc_planner_names(void);
 
 /* Features that a backend without a boundary ignores, as it ignores clauses. It does not ignore the
- * three that would change what the call does or returns: it lacks them. */
-#define TC_FEATURES_IGNORED \
-    (~(TC_FEATURE_BIT(TERMINAL) | TC_FEATURE_BIT(SESSION) | TC_FEATURE_BIT(INSTALL)))
+ * four that would change what the call does or returns: it lacks them. */
+#define TC_FEATURES_IGNORED                                                        \
+    (~(TC_FEATURE_BIT(TERMINAL) | TC_FEATURE_BIT(SESSION) | TC_FEATURE_BIT(LIVE) | \
+       TC_FEATURE_BIT(INSTALL)))
 
 /* ---- the locator (library) ---- */
 

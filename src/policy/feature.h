@@ -45,6 +45,7 @@
       "\"process\"")                                                                           \
     X(SESSION, NULL, "session", "session", "has no sessions",                                  \
       "name another backend, or no session")                                                   \
+    X(LIVE, NULL, "session", "session", "has no live sessions", "use backend = \"process\"")   \
     X(INSTALL, NULL, "setup", "setup", "has no install phases",                                \
       "name another backend in the install phase")
 

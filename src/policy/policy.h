@@ -77,6 +77,8 @@ struct tc_request {
     /* For a person at a terminal: argv, which is required, replaces the tool's command; arguments
      * are optional, and without them nothing is granted for them. */
     bool terminal;
+    /* Its changes are seen while it runs: without a mode in the policy it writes in place. */
+    bool watched;
     /* The caller changes the grant and then digests it (tc_grant_digest). */
     bool open;
 };

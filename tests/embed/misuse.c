@@ -71,6 +71,10 @@ static void no_arguments(void)
     EXPECT(TOOLCAGE_EUSAGE, toolcage_call_set_output_callback(NULL, NULL, NULL, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_call_set_terminal(NULL, 24, 80, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_call_resize(NULL, 24, 80, &err));
+    EXPECT(TOOLCAGE_EUSAGE, toolcage_session_open(NULL, 1, 1, &err));
+    EXPECT(TOOLCAGE_EUSAGE, toolcage_session_wait(NULL, 0, &err));
+    EXPECT(TOOLCAGE_EUSAGE, toolcage_session_call(NULL, NULL, &err));
+    EXPECT(TOOLCAGE_EUSAGE, toolcage_session_end(NULL, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_call_start(NULL, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_call_dispatch(NULL, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_call_wait(NULL, 0, &err));

@@ -18,6 +18,6 @@ const struct tc_planner tc_process_planner = {
     .provides = ~(tc_clauses)0,
     .has = TC_FEATURE_BIT(SOCKETS) | TC_FEATURE_BIT(PATHS) | TC_FEATURE_BIT(SYSCALLS) |
            TC_FEATURE_BIT(BYTES) | TC_FEATURE_BIT(PORTS) | TC_FEATURE_BIT(TERMINAL) |
-           TC_FEATURE_BIT(INSTALL) | TC_LOCAL_FEATURES,
+           TC_FEATURE_BIT(INSTALL) | TC_FEATURE_BIT(LIVE) | TC_LOCAL_FEATURES,
     .lower = lower_process,
 };

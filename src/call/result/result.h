@@ -22,7 +22,8 @@ struct tc_result_frame {
     const struct tc_timing *steps;
     size_t step_count;
     int64_t total_us;
-    int64_t proved_at; /* when the isolation was tried, in seconds; 0: not asked for */
+    const char *live_session; /* the id of the live session that it ran in; NULL: none */
+    int64_t proved_at;        /* when the isolation was tried, in seconds; 0: not asked for */
 };
 
 struct toolcage_result {

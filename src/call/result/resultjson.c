@@ -331,6 +331,8 @@ void tc_result_write_observed(struct tc_buf *buf, const struct tc_result_frame *
                               const struct tc_outcome *o)
 {
     add_session(buf, o);
+    if (frame->live_session)
+        add_text(buf, "live_session", frame->live_session);
     add_usage(buf, o);
     if (o->fuel)
         tc_json_bool(buf, "deterministic", o->fuel > 0);

@@ -244,7 +244,7 @@ static int take_steering(struct tc_resolve *r)
 static int take_mode(struct tc_resolve *r)
 {
     struct tc_grant *grant = r->grant;
-    bool watched = r->request->terminal || tc_spec_is_server(r->tool);
+    bool watched = r->request->terminal || r->request->watched || tc_spec_is_server(r->tool);
     if (grant->workspace == TC_WORKSPACE_AUTO && grant->commit == TC_COMMIT_ALWAYS &&
         (watched || !tc_grant_writes(grant)))
         grant->workspace = TC_WORKSPACE_BIND;

@@ -107,9 +107,9 @@ static void refused_features_name_their_policy_key(void **state)
 {
     for (int f = 0; f < TC_FEATURE_COUNT; f++) {
         const struct tc_feature_row *row = &tc_feature_rows[f];
-        const char *stage = f == TC_FEATURE_SESSION   ? "session"
-                            : f == TC_FEATURE_INSTALL ? "setup"
-                                                      : "route";
+        const char *stage = f == TC_FEATURE_SESSION || f == TC_FEATURE_LIVE ? "session"
+                            : f == TC_FEATURE_INSTALL                       ? "setup"
+                                                                            : "route";
         bool asked = f != TC_FEATURE_BYTES && f < TC_FEATURE_TERMINAL;
         assert_string_equal(row->stage, stage);
         assert_int_equal(row->key != NULL, asked);
