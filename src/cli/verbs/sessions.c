@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * `toolcage session`: lists and ends sessions. */
+ * `toolcage session`: lists and ends sessions, stored and live. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
+#include "cli/live/client.h"
+#include "cli/live/place.h"
 #include "cli/show/failure.h"
 #include "cli/show/json.h"
 #include "cli/show/opts.h"
@@ -25,6 +27,8 @@ static const char text[] =
     "it, and the\n"
     "uncommitted changes of an overlaid workspace. Every call of a session has the same grant.\n"
     "A session stays until it is ended; its age is the time since its last call.\n"
+    "A live session is a cage that stays: toolcage session start --help. end --all does not end "
+    "these.\n"
     "\n"
     "examples:\n"
     "  toolcage exec --session work sh -c 'date > /tmp/note'\n"
@@ -81,21 +85,66 @@ static size_t put_table(FILE *out, struct tc_slice answer, bool ended)
     return count;
 }
 
-static int print(const struct tc_args *args, const char *json, bool ended)
+static void put_live(FILE *out, const char *name, struct tc_slice info)
+{
+    _autofree_ char *tool = tc_json_text(tc_json_get(info, "tool"));
+    char age[32];
+    put_age(age, sizeof(age), tc_json_int(tc_json_get(info, "started"), 0));
+    if (info.at)
+        (void)fprintf(out, "%-20s  %-20s  %8" PRId64 "  %7" PRId64 "  %s\n", name,
+                      tool ? tool : "-", tc_json_int(tc_json_get(info, "commands"), 0),
+                      tc_json_int(tc_json_get(info, "pid"), 0), age);
+    else
+        (void)fprintf(out, "%-20s  does not answer\n", name);
+}
+
+/* Lists the live sessions before the stored ones, as rows or as members of the JSON. */
+static int list_live(FILE *out, bool json, size_t *ret_count, struct tc_failure *failure)
+{
+    char **names = tc_place_list(failure);
+    for (*ret_count = 0; names && names[*ret_count]; (*ret_count)++) {
+        const char *name = names[*ret_count];
+        _autofree_ char *info = tc_client_info(name);
+        if (json)
+            (void)fprintf(out, "%s%s", *ret_count ? "," : "", info ? info : "null");
+        if (!json && !*ret_count)
+            (void)fprintf(out, "%-20s  %-20s  %8s  %7s  %s\n", "live session", "tool", "commands",
+                          "pid", "age");
+        if (!json)
+            put_live(out, name, tc_json_of(info ? info : ""));
+    }
+    tc_place_list_free(names);
+    return names ? 0 : -1;
+}
+
+static int print(const struct tc_args *args, const char *json, bool ended,
+                 struct tc_failure *failure)
 {
     char *all = NULL;
-    size_t size = 0, count = 1;
+    size_t size = 0, count = 0, live = 0;
     FILE *out = open_memstream(&all, &size);
+    bool plain = tc_args_has(args, "json"), whole = true;
     if (!out)
         return tc_cli_no_memory();
-    if (tc_args_has(args, "json"))
-        (void)fprintf(out, "%s\n", json);
-    else
+    if (plain && !ended)
+        (void)fputs("{\"live\":[", out);
+    if (!ended)
+        whole = !list_live(out, plain, &live, failure);
+    if (plain)
+        (void)fprintf(out, "%s%s\n", ended ? "" : "],", json + !ended);
+    else if (live)
+        (void)fputc('\n', out);
+    if (!plain)
         count = put_table(out, tc_json_of(json), ended);
+    if (!whole) {
+        free(tc_cli_text(out, &all));
+        return tc_failure_tell(failure, args, NULL);
+    }
     enum tc_paint paint = tc_args_has(args, "json") ? TC_PAINT_NOTHING : TC_PAINT_ROWS;
     int rc = tc_cli_print_text(paint, out, &all);
-    if (!rc && !count)
-        tc_cli_hint("there is no session%s; toolcage exec --session NAME starts one",
+    if (!rc && !count && !live && !plain)
+        tc_cli_hint("there is no session%s; toolcage exec --session NAME stores one, toolcage "
+                    "session start NAME starts a live one",
                     ended ? " to end" : "");
     return rc;
 }
@@ -106,7 +155,7 @@ static const char *action_of(const struct tc_args *args, struct tc_failure *fail
     const char *word = args->operand_count ? args->operands[0] : "list";
     bool all = tc_args_has(args, "all"), end = !strcmp(word, "end");
     if (!end && strcmp(word, "list") != 0)
-        (void)tc_failure_set(failure, TOOLCAGE_EUSAGE, "write list or end",
+        (void)tc_failure_set(failure, TOOLCAGE_EUSAGE, "write start, exec, list or end",
                              "session has no action \"%s\"", word);
     else if (!end && (all || args->operand_count > 1))
         (void)tc_failure_set(failure, TOOLCAGE_EUSAGE, "toolcage session end NAME",
@@ -127,13 +176,17 @@ static int run_sessions(const struct tc_args *args)
     char *json = NULL;
     const char *action = action_of(args, &failure);
     const char *name = args->operand_count > 1 ? args->operands[1] : NULL;
+    bool stored = true;
+    int code = action && name ? tc_client_end(args, name, &stored) : 0;
+    if (!stored)
+        return code;
     if (!action || toolcage_engine_new(&engine, tc_failure_error(&failure)))
         return tc_failure_tell(&failure, args, NULL);
     struct toolcage_error **err = tc_failure_error(&failure);
     bool ends = action[0] == 'e';
     int asked = ends ? toolcage_engine_end_sessions_json(engine, name, &json, err)
                      : toolcage_engine_sessions_json(engine, &json, err);
-    int rc = asked < 0 ? tc_failure_tell(&failure, args, NULL) : print(args, json, ends);
+    int rc = asked < 0 ? tc_failure_tell(&failure, args, NULL) : print(args, json, ends, &failure);
     toolcage_free(json);
     (void)toolcage_engine_unref(engine);
     return rc;
@@ -141,8 +194,8 @@ static int run_sessions(const struct tc_args *args)
 
 const struct tc_verb tc_verb_session = {
     .name = "session",
-    .operands = "[list | end NAME | end --all]",
-    .summary = "list or delete what calls with --session keep",
+    .operands = "[start | exec | list | end NAME | end --all]",
+    .summary = "live sessions, and what calls with --session keep: start, exec, list, end",
     .text = text,
     .options = options,
     .least = 0,

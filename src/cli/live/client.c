@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors */
+#include "cli/live/client.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "cli/call/setup.h"
+#include "cli/live/place.h"
+#include "cli/live/wire.h"
+#include "cli/show/clean.h"
+#include "cli/show/io.h"
+#include "cli/show/say.h"
+
+enum { INPUT_SIZE = 1 << 16, ANSWER_S = 2 };
+
+struct client {
+    int sock;
+    int sink;    /* the command's standard input; -1: none, or not yet */
+    bool source; /* standard input is open */
+    char *input;
+    size_t from, to;
+    int code;      /* the exit code; -1: not known yet */
+    bool shown[3]; /* streams that go to a terminal */
+    bool unfinished;
+    struct tc_clean_held held[3];
+    struct tc_origin_prefix mark;
+    sigset_t outside;
+};
+
+static volatile sig_atomic_t signals_seen, last_signal;
+
+static void on_signal(int signal_number)
+{
+    signals_seen = signals_seen + 1;
+    last_signal = signal_number;
+}
+
+static void catch_signals(struct client *c)
+{
+    static const int caught[] = {SIGINT, SIGTERM, SIGHUP};
+    const struct sigaction action = {.sa_handler = on_signal};
+    struct sigaction before;
+    sigset_t block;
+    (void)signal(SIGPIPE, SIG_IGN);
+    (void)sigemptyset(&block);
+    for (size_t i = 0; i < TC_COUNT(caught); i++)
+        (void)sigaddset(&block, caught[i]);
+    (void)sigprocmask(SIG_BLOCK, &block, &c->outside);
+    for (size_t i = 0; i < TC_COUNT(caught); i++) {
+        (void)sigdelset(&c->outside, caught[i]);
+        if (!sigaction(caught[i], NULL, &before) && before.sa_handler != SIG_IGN)
+            (void)sigaction(caught[i], &action, NULL);
+    }
+}
+
+/* ---- the request ---- */
+
+static int send_text(struct client *c, char kind, const char *text)
+{
+    return tc_wire_send(c->sock, kind, text, strlen(text), -1, false);
+}
+
+/* An option as KEY=VALUE; a variable without a value has the caller's. */
+static int send_option(struct client *c, const struct tc_given *given, struct tc_failure *failure)
+{
+    const char *key = given->option->key, *value = given->value;
+    _autofree_ char *whole = NULL;
+    if (!strcmp(key, "env") && !strchr(value, '=')) {
+        const char *own = getenv(value);
+        if (!own)
+            return tc_failure_set(failure, TOOLCAGE_EUSAGE, "give a value: --env NAME=VALUE",
+                                  "--env %s: there is no such variable in your environment", value);
+        whole = tc_cli_format("%s=%s=%s", key, value, own);
+    } else {
+        whole = tc_cli_format("%s=%s", key, value);
+    }
+    errno = ENOMEM;
+    return whole ? send_text(c, TC_WIRE_NARROW, whole) : -1;
+}
+
+static int send_request(struct client *c, const struct tc_args *args, size_t first, bool input,
+                        struct tc_failure *failure)
+{
+    int rc = tc_args_has(args, "json") ? send_text(c, TC_WIRE_JSON, "") : 0;
+    for (size_t i = 0; !rc && i < args->given_count; i++)
+        if (args->given[i].option->key)
+            rc = send_option(c, &args->given[i], failure);
+    for (size_t i = first; !rc && i < args->operand_count; i++)
+        rc = send_text(c, TC_WIRE_WORD, args->operands[i]);
+    if (!rc && input)
+        rc = send_text(c, TC_WIRE_INPUT, "");
+    if (!rc)
+        rc = send_text(c, TC_WIRE_RUN, "");
+    if (rc && !failure->message)
+        return tc_failure_set(failure, TOOLCAGE_ESYSTEM, "toolcage session list",
+                              "the session's owner did not take the command: %s", strerror(errno));
+    return rc;
+}
+
+/* ---- the answer ---- */
+
+static void show(struct client *c, int stream, const char *bytes, size_t length)
+{
+    size_t size = length;
+    _autofree_ char *clean =
+        c->shown[stream] ? tc_clean_piece(&c->held[stream], bytes, length, &size) : NULL;
+    _autofree_ char *marked = clean ? tc_origin_prefix_lines(&c->mark, clean, size, &size) : NULL;
+    if (c->shown[stream] && !marked)
+        return;
+    if (size)
+        c->unfinished = c->shown[stream] && marked[size - 1] != '\n';
+    if (tc_cli_write(stream, marked ? marked : bytes, size))
+        (void)tc_wire_send(c->sock, TC_WIRE_CANCEL, NULL, 0, -1, false);
+}
+
+static void take_packet(struct client *c, char kind, const char *bytes, size_t length, int fd)
+{
+    if (kind == TC_WIRE_PIPE && c->source && c->sink < 0) {
+        c->sink = fd;
+        (void)fcntl(fd, F_SETFL, O_NONBLOCK);
+        return;
+    }
+    if (fd >= 0)
+        (void)close(fd);
+    if (kind == TC_WIRE_OUT)
+        show(c, STDOUT_FILENO, bytes, length);
+    else if (kind == TC_WIRE_ERR)
+        show(c, STDERR_FILENO, bytes, length);
+    else if (kind == TC_WIRE_TEXT)
+        tc_cli_stderr(bytes);
+    else if (kind == TC_WIRE_EXIT && length == 1)
+        c->code = (unsigned char)bytes[0];
+}
+
+/* False: the owner is gone. */
+static bool read_owner(struct client *c)
+{
+    static char bytes[TC_WIRE_MAX + 1];
+    char kind;
+    int fd;
+    ssize_t n = tc_wire_receive(c->sock, &kind, bytes, &fd, true);
+    if (n < 0)
+        return errno == EAGAIN || errno == EINTR;
+    bytes[n] = '\0';
+    take_packet(c, kind, bytes, (size_t)n, fd);
+    return true;
+}
+
+static void close_sink(struct client *c)
+{
+    if (c->sink >= 0)
+        (void)close(c->sink);
+    c->sink = -1;
+    c->source = false;
+}
+
+static void pump(struct client *c, short source, short sink)
+{
+    if (c->sink < 0)
+        return;
+    if (c->from == c->to && source) {
+        ssize_t n = read(STDIN_FILENO, c->input, INPUT_SIZE);
+        c->from = 0;
+        c->to = n > 0 ? (size_t)n : 0;
+        if (!n || (n < 0 && errno != EINTR && errno != EAGAIN))
+            close_sink(c);
+    } else if (c->from < c->to && sink) {
+        ssize_t n = write(c->sink, c->input + c->from, c->to - c->from);
+        c->from += n > 0 ? (size_t)n : 0;
+        if (n < 0 && errno != EINTR && errno != EAGAIN)
+            close_sink(c);
+    } else if (sink & (POLLERR | POLLHUP)) {
+        close_sink(c);
+    }
+}
+
+/* The first signal cancels the command, the second leaves it to the owner, which cancels it, too.
+ */
+static void heed_signals(struct client *c, int *cancelled)
+{
+    if (signals_seen > 1)
+        _exit(TC_EXIT_SIGNAL + last_signal);
+    if (signals_seen && !(*cancelled)++)
+        (void)tc_wire_send(c->sock, TC_WIRE_CANCEL, NULL, 0, -1, false);
+}
+
+static int loop(struct client *c, struct tc_failure *failure)
+{
+    int cancelled = 0;
+    while (c->code < 0) {
+        bool wants = c->sink >= 0 && c->from == c->to;
+        struct pollfd fds[] = {
+            {.fd = c->sock, .events = POLLIN},
+            {.fd = wants ? STDIN_FILENO : -1, .events = POLLIN},
+            {.fd = c->sink, .events = c->from < c->to ? POLLOUT : 0},
+        };
+        int rc = ppoll(fds, TC_COUNT(fds), NULL, &c->outside);
+        heed_signals(c, &cancelled);
+        if (rc <= 0)
+            continue;
+        pump(c, fds[1].revents, fds[2].revents);
+        if (fds[0].revents && !read_owner(c))
+            return tc_failure_set(failure, TOOLCAGE_EHELPER, "toolcage session list",
+                                  "the session's owner ended without an answer");
+    }
+    return 0;
+}
+
+static int talk(struct client *c, const struct tc_args *args, size_t first, bool input,
+                struct tc_failure *failure)
+{
+    c->input = input ? malloc(INPUT_SIZE) : NULL;
+    c->source = input;
+    if (input && !c->input)
+        return tc_failure_set(failure, TOOLCAGE_EMEMORY, NULL, "out of memory");
+    if (send_request(c, args, first, input, failure))
+        return -1;
+    return loop(c, failure);
+}
+
+int tc_client_exec(const struct tc_args *args, size_t first, bool input)
+{
+    _autofailure_ struct tc_failure failure = {0};
+    struct client c = {.sink = -1, .code = -1};
+    if (tc_place_check(args->operands[0], &failure))
+        return tc_failure_tell(&failure, args, NULL);
+    _autofd_ int sock = tc_place_connect(args->operands[0], &failure);
+    if (sock < 0)
+        return tc_failure_tell(&failure, args, NULL);
+    c.sock = sock;
+    for (int stream = STDOUT_FILENO; stream <= STDERR_FILENO; stream++)
+        c.shown[stream] = isatty(stream);
+    c.mark.plain = !tc_cli_draws(c.shown[STDERR_FILENO] ? STDERR_FILENO : STDOUT_FILENO);
+    catch_signals(&c);
+    int rc = talk(&c, args, first, input, &failure);
+    if (c.unfinished)
+        tc_cli_unfinished();
+    close_sink(&c);
+    free(c.input);
+    if (rc)
+        return tc_failure_tell(&failure, args, NULL);
+    return signals_seen ? TC_EXIT_SIGNAL + last_signal : c.code;
+}
+
+int tc_client_end(const struct tc_args *args, const char *name, bool *ret_none)
+{
+    _autofailure_ struct tc_failure failure = {0};
+    struct client c = {.sink = -1, .code = -1};
+    *ret_none = false;
+    _autofd_ int sock = tc_place_check(name, &failure) ? -1 : tc_place_connect(name, &failure);
+    if (sock < 0) {
+        *ret_none = failure.code == TOOLCAGE_ENOT_FOUND || failure.code == TOOLCAGE_EUSAGE;
+        return *ret_none ? 0 : tc_failure_tell(&failure, args, NULL);
+    }
+    c.sock = sock;
+    catch_signals(&c);
+    if (tc_args_has(args, "json"))
+        (void)send_text(&c, TC_WIRE_JSON, "");
+    if (send_text(&c, TC_WIRE_END, "") || loop(&c, &failure))
+        return tc_failure_tell(&failure, args, NULL);
+    return c.code;
+}
+
+char *tc_client_info(const char *name)
+{
+    _autofailure_ struct tc_failure failure = {0};
+    const struct timeval patience = {.tv_sec = ANSWER_S};
+    static char bytes[TC_WIRE_MAX + 1];
+    char kind;
+    _autofd_ int sock = tc_place_connect(name, &failure);
+    if (sock < 0 || setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) ||
+        tc_wire_send(sock, TC_WIRE_INFO, NULL, 0, -1, false))
+        return NULL;
+    ssize_t n = tc_wire_receive(sock, &kind, bytes, NULL, false);
+    return n > 0 && kind == TC_WIRE_OUT ? strndup(bytes, (size_t)n) : NULL;
+}

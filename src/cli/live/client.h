@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * A client of a live session's owner. */
+#ifndef TC_CLI_LIVE_CLIENT_H
+#define TC_CLI_LIVE_CLIENT_H
+
+#include "cli/show/failure.h"
+
+/* Runs the operands from `first` on as a command of the session that the first operand names;
+ * `input`: with standard input. Returns the exit code. */
+int tc_client_exec(const struct tc_args *args, size_t first, bool input);
+/* Ends the session, and prints its result. *ret_none: no session of this name lives, and nothing
+ * was printed. Returns the exit code. */
+int tc_client_end(const struct tc_args *args, const char *name, bool *ret_none);
+/* The description of a session as JSON text, owned; NULL: it does not answer. */
+char *tc_client_info(const char *name);
+
+#endif

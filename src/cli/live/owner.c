@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * One thread and one ppoll(): clients are never waited for. What a client has not read yet is
+ * queued; its command's output limit bounds the queue. */
+#include "cli/live/owner.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "cli/live/place.h"
+#include "cli/live/wire.h"
+#include "cli/show/report.h"
+#include "cli/show/say.h"
+
+enum { CLIENTS_MAX = 64, PIECE = 32 << 10, LAST_MS = 2000, CAPTURED_MAX = 64 << 20 };
+
+struct queue {
+    char *bytes; /* packets: length of the bytes (size_t), kind, bytes */
+    size_t length, sent, room;
+    bool failed;
+};
+
+struct client {
+    int fd;   /* -1: the place is free */
+    int pipe; /* the write end of the command's input, until it is sent; -1: none */
+    struct toolcage_call *call;
+    char **words; /* of its command, NULL-terminated */
+    size_t word_count, received;
+    bool json, started, ends; /* `ends`: waits for the end of the session */
+    bool last;                /* its last packet is queued */
+    struct queue queue;
+};
+
+struct server {
+    const struct tc_live_owner *owner;
+    struct client clients[CLIENTS_MAX];
+    int64_t started;
+};
+
+static volatile sig_atomic_t asked;
+
+static void on_signal(int signal_number)
+{
+    (void)signal_number;
+    asked = 1;
+}
+
+/* ---- packets to a client ---- */
+
+static void queue_packet(struct client *c, char kind, const void *bytes, size_t length)
+{
+    struct queue *q = &c->queue;
+    size_t need = q->length + sizeof(length) + 1 + length;
+    if (need > q->room) {
+        size_t room = 2 * need;
+        char *more = realloc(q->bytes, room);
+        q->failed = q->failed || !more;
+        if (!more)
+            return;
+        q->bytes = more;
+        q->room = room;
+    }
+    memcpy(q->bytes + q->length, &length, sizeof(length));
+    q->bytes[q->length + sizeof(length)] = kind;
+    memcpy(q->bytes + q->length + sizeof(length) + 1, bytes, length);
+    q->length = need;
+}
+
+static void queue_bytes(struct client *c, char kind, const char *bytes, size_t length)
+{
+    for (size_t n; length; bytes += n, length -= n) {
+        n = length < PIECE ? length : PIECE;
+        queue_packet(c, kind, bytes, n);
+    }
+}
+
+static void queue_exit(struct client *c, int code)
+{
+    char byte = (char)code;
+    queue_packet(c, TC_WIRE_EXIT, &byte, 1);
+    c->last = true;
+}
+
+static bool has_packets(const struct client *c)
+{
+    return c->pipe >= 0 || c->queue.sent < c->queue.length;
+}
+
+/* Sends what the socket accepts. False: the client is gone. */
+static bool send_packets(struct client *c)
+{
+    struct queue *q = &c->queue;
+    if (c->pipe >= 0) {
+        if (tc_wire_send(c->fd, TC_WIRE_PIPE, NULL, 0, c->pipe, true))
+            return errno == EAGAIN;
+        (void)close(c->pipe);
+        c->pipe = -1;
+    }
+    while (q->sent < q->length) {
+        size_t length;
+        const char *at = q->bytes + q->sent;
+        memcpy(&length, at, sizeof(length));
+        at += sizeof(length);
+        if (tc_wire_send(c->fd, *at, at + 1, length, -1, true))
+            return errno == EAGAIN;
+        q->sent += sizeof(length) + 1 + length;
+    }
+    q->sent = q->length = 0;
+    return !q->failed;
+}
+
+/* ---- reports: what the command line would print, as packets ---- */
+
+struct captured {
+    int was[2], files[2];
+};
+
+static void begin_capture(struct captured *c)
+{
+    (void)fflush(stdout);
+    (void)fflush(stderr);
+    for (int i = 0; i < 2; i++) {
+        c->was[i] = fcntl(i + 1, F_DUPFD_CLOEXEC, 3);
+        c->files[i] = memfd_create("report", MFD_CLOEXEC);
+        if (c->files[i] >= 0)
+            (void)dup2(c->files[i], i + 1);
+    }
+}
+
+static void end_capture(struct captured *c, struct client *to)
+{
+    static const char kinds[] = {TC_WIRE_OUT, TC_WIRE_TEXT};
+    (void)fflush(stdout);
+    (void)fflush(stderr);
+    for (int i = 0; i < 2; i++) {
+        off_t size = c->files[i] < 0 ? 0 : lseek(c->files[i], 0, SEEK_END);
+        char *bytes = size > 0 && size <= CAPTURED_MAX
+                          ? mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, c->files[i], 0)
+                          : MAP_FAILED;
+        if (bytes != MAP_FAILED) {
+            queue_bytes(to, kinds[i], bytes, (size_t)size);
+            (void)munmap(bytes, (size_t)size);
+        }
+        if (c->was[i] >= 0) {
+            (void)dup2(c->was[i], i + 1);
+            (void)close(c->was[i]);
+        }
+        if (c->files[i] >= 0)
+            (void)close(c->files[i]);
+    }
+}
+
+/* The client's command line, as the reports read it. */
+struct line {
+    struct tc_given json;
+    struct tc_args args;
+};
+
+static const struct tc_args *line_of(const struct server *s, const struct client *c,
+                                     struct line *ret)
+{
+    static const struct tc_option json = TC_OPTION_JSON;
+    static char *none[] = {NULL};
+    *ret = (struct line){.json = {&json, NULL}};
+    ret->args = (struct tc_args){.verb = s->owner->verb,
+                                 .given = &ret->json,
+                                 .given_count = c->json,
+                                 .operands = c->words ? c->words : none,
+                                 .operand_count = c->word_count};
+    return &ret->args;
+}
+
+static void tell_failure(const struct server *s, struct client *c, struct tc_failure *failure)
+{
+    struct captured captured;
+    struct line line;
+    begin_capture(&captured);
+    int code = tc_failure_tell(failure, line_of(s, c, &line), s->owner->tool);
+    end_capture(&captured, c);
+    queue_exit(c, code);
+    tc_failure_done(failure);
+}
+
+static void tell_result(const struct server *s, struct client *c,
+                        const struct toolcage_result *result)
+{
+    struct captured captured;
+    struct line line;
+    begin_capture(&captured);
+    if (c->json)
+        (void)tc_report_json(result);
+    else
+        tc_report(result, line_of(s, c, &line), &s->owner->setup->found);
+    tc_report_notice(result);
+    end_capture(&captured, c);
+    queue_exit(c, toolcage_result_shell_code(result));
+}
+
+static void put_text(FILE *out, const char *key, const char *text)
+{
+    (void)fprintf(out, "\"%s\":", key);
+    if (text)
+        tc_cli_json_string(out, text);
+    else
+        (void)fputs("null", out);
+    (void)fputc(',', out);
+}
+
+static void tell_info(const struct server *s, struct client *c)
+{
+    const struct tc_live_owner *o = s->owner;
+    char *text = NULL;
+    size_t size = 0, running = 0;
+    FILE *out = open_memstream(&text, &size);
+    for (size_t i = 0; i < CLIENTS_MAX; i++)
+        running += s->clients[i].fd >= 0 && s->clients[i].started && !s->clients[i].last;
+    if (out) {
+        (void)fputc('{', out);
+        put_text(out, "name", o->name);
+        put_text(out, "tool", o->tool);
+        put_text(out, "policy", o->setup->found.path);
+        put_text(out, "call", toolcage_call_id(o->setup->call));
+        (void)fprintf(out, "\"pid\":%ld,\"started\":%" PRId64 ",\"commands\":%zu}", (long)getpid(),
+                      s->started, running);
+        if (!fclose(out))
+            queue_bytes(c, TC_WIRE_OUT, text, size);
+    }
+    free(text);
+    queue_exit(c, 0);
+}
+
+/* ---- requests ---- */
+
+static void on_output(void *userdata, int stream, const void *bytes, size_t length)
+{
+    queue_bytes(userdata, stream == 1 ? TC_WIRE_OUT : TC_WIRE_ERR, bytes, length);
+}
+
+static int need_call(const struct server *s, struct client *c, struct tc_failure *failure)
+{
+    return c->call
+               ? 0
+               : toolcage_session_call(s->owner->setup->call, &c->call, tc_failure_error(failure));
+}
+
+static int add_word(struct client *c, const char *word, struct tc_failure *failure)
+{
+    char **words = realloc(c->words, (c->word_count + 2) * sizeof(*words));
+    char *copy = words ? strdup(word) : NULL;
+    c->words = words ? words : c->words;
+    if (!copy)
+        return tc_failure_set(failure, TOOLCAGE_EMEMORY, NULL, "out of memory");
+    c->words[c->word_count++] = copy;
+    c->words[c->word_count] = NULL;
+    return 0;
+}
+
+static int narrow(const struct server *s, struct client *c, char *text, struct tc_failure *failure)
+{
+    char *equals = strchr(text, '=');
+    if (!equals)
+        return tc_failure_set(failure, TOOLCAGE_EUSAGE, NULL, "an option has no value");
+    if (need_call(s, c, failure))
+        return -1;
+    *equals = '\0';
+    return toolcage_call_set(c->call, text, equals + 1, tc_failure_error(failure));
+}
+
+static int run(const struct server *s, struct client *c, struct tc_failure *failure)
+{
+    struct toolcage_error **err = tc_failure_error(failure);
+    if (need_call(s, c, failure))
+        return -1;
+    c->started = true;
+    if (!c->json && toolcage_call_set_output_callback(c->call, on_output, c, err))
+        return -1;
+    if (toolcage_call_set_command(c->call, c->word_count, (const char *const *)c->words, err))
+        return -1;
+    return toolcage_call_start(c->call, err);
+}
+
+static int take_packet(struct server *s, struct client *c, char kind, char *text,
+                       struct tc_failure *failure)
+{
+    if (kind == TC_WIRE_CANCEL && c->started)
+        return toolcage_call_cancel(c->call);
+    if (c->started || c->ends)
+        return 0;
+    switch (kind) {
+    case TC_WIRE_WORD:
+        return add_word(c, text, failure);
+    case TC_WIRE_NARROW:
+        return narrow(s, c, text, failure);
+    case TC_WIRE_INPUT:
+        return need_call(s, c, failure)
+                   ? -1
+                   : toolcage_call_open_stdin(c->call, &c->pipe, tc_failure_error(failure));
+    case TC_WIRE_JSON:
+        c->json = true;
+        return 0;
+    case TC_WIRE_RUN:
+        return run(s, c, failure);
+    case TC_WIRE_INFO:
+        tell_info(s, c);
+        return 0;
+    case TC_WIRE_END:
+        c->ends = true;
+        return toolcage_session_end(s->owner->setup->call, tc_failure_error(failure));
+    default:
+        return tc_failure_set(failure, TOOLCAGE_EUSAGE, "use the same version of toolcage",
+                              "the session's owner received an unknown request");
+    }
+}
+
+static void drop_client(struct client *c)
+{
+    (void)toolcage_call_unref(c->call);
+    for (size_t i = 0; i < c->word_count; i++)
+        free(c->words[i]);
+    free(c->words);
+    free(c->queue.bytes);
+    if (c->pipe >= 0)
+        (void)close(c->pipe);
+    (void)close(c->fd);
+    *c = (struct client){.fd = -1, .pipe = -1};
+}
+
+/* The end of a client cancels its command. */
+static void read_client(struct server *s, struct client *c)
+{
+    static char bytes[TC_WIRE_MAX + 1];
+    char kind;
+    for (int share = 0; c->fd >= 0 && share < CLIENTS_MAX; share++) {
+        struct tc_failure failure = {0};
+        ssize_t n = tc_wire_receive(c->fd, &kind, bytes, NULL, true);
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+            return;
+        c->received += n < 0 ? 0 : (size_t)n + 1;
+        if (n < 0 || c->received > TC_WIRE_REQUEST_MAX) {
+            drop_client(c);
+            return;
+        }
+        bytes[n] = '\0';
+        if (!c->last && take_packet(s, c, kind, bytes, &failure) < 0)
+            tell_failure(s, c, &failure);
+    }
+}
+
+static void accept_clients(struct server *s)
+{
+    for (size_t i = 0; i < CLIENTS_MAX; i++) {
+        if (s->clients[i].fd >= 0)
+            continue;
+        int fd = tc_place_accept(s->owner->listener);
+        if (fd < 0)
+            return;
+        s->clients[i] = (struct client){.fd = fd, .pipe = -1};
+    }
+}
+
+static void dispatch_client(struct server *s, struct client *c)
+{
+    struct tc_failure failure = {0};
+    int rc =
+        c->started && !c->last ? toolcage_call_dispatch(c->call, tc_failure_error(&failure)) : 0;
+    if (rc < 0)
+        tell_failure(s, c, &failure);
+    else if (rc > 0)
+        tell_result(s, c, toolcage_call_result(c->call));
+    if (!send_packets(c) || (c->last && !has_packets(c)))
+        drop_client(c);
+}
+
+/* ---- the loop ---- */
+
+static bool is_over(const struct server *s)
+{
+    return toolcage_call_result(s->owner->setup->call) != NULL;
+}
+
+static void wait_events(struct server *s, const sigset_t *outside, int64_t left_ms)
+{
+    struct pollfd fds[2 * CLIENTS_MAX + 2] = {
+        {.fd = is_over(s) ? -1 : s->owner->listener, .events = POLLIN},
+        {.fd = is_over(s) ? -1 : toolcage_call_fd(s->owner->setup->call), .events = POLLIN}};
+    struct timespec patience = {.tv_sec = left_ms / 1000, .tv_nsec = left_ms % 1000 * 1000000};
+    bool full = true;
+    for (size_t i = 0; i < CLIENTS_MAX; i++) {
+        const struct client *c = &s->clients[i];
+        bool runs = c->fd >= 0 && c->started && !c->last;
+        full = full && c->fd >= 0;
+        fds[2 * i + 2] = (struct pollfd){
+            .fd = c->fd, .events = (short)(POLLIN | (has_packets(c) ? POLLOUT : 0))};
+        fds[2 * i + 3] =
+            (struct pollfd){.fd = runs ? toolcage_call_fd(c->call) : -1, .events = POLLIN};
+    }
+    if (full)
+        fds[0].fd = -1;
+    (void)ppoll(fds, TC_COUNT(fds), left_ms < 0 ? NULL : &patience, outside);
+}
+
+static void turn(struct server *s, const sigset_t *outside, int64_t left_ms)
+{
+    struct toolcage_call *session = s->owner->setup->call;
+    wait_events(s, outside, left_ms);
+    if (asked)
+        (void)toolcage_session_end(session, NULL);
+    if (!is_over(s) && toolcage_call_dispatch(session, NULL) < 0)
+        (void)toolcage_call_cancel(session);
+    if (!is_over(s))
+        accept_clients(s);
+    for (size_t i = 0; i < CLIENTS_MAX; i++) {
+        struct client *c = &s->clients[i];
+        if (c->fd >= 0)
+            read_client(s, c);
+        if (c->fd >= 0 && c->ends && !c->last && is_over(s))
+            tell_result(s, c, toolcage_call_result(session));
+        if (c->fd >= 0)
+            dispatch_client(s, c);
+    }
+}
+
+static bool has_clients(const struct server *s)
+{
+    for (size_t i = 0; i < CLIENTS_MAX; i++)
+        if (s->clients[i].fd >= 0)
+            return true;
+    return false;
+}
+
+static void catch_signals(sigset_t *ret_outside)
+{
+    static const int caught[] = {SIGINT, SIGTERM, SIGHUP};
+    const struct sigaction action = {.sa_handler = on_signal};
+    sigset_t block;
+    (void)signal(SIGPIPE, SIG_IGN);
+    (void)sigemptyset(&block);
+    for (size_t i = 0; i < TC_COUNT(caught); i++)
+        (void)sigaddset(&block, caught[i]);
+    (void)sigprocmask(SIG_BLOCK, &block, ret_outside);
+    for (size_t i = 0; i < TC_COUNT(caught); i++)
+        (void)sigaction(caught[i], &action, NULL);
+}
+
+void tc_owner_serve(const struct tc_live_owner *owner)
+{
+    static struct server s;
+    sigset_t outside;
+    s = (struct server){.owner = owner, .started = (int64_t)time(NULL)};
+    for (size_t i = 0; i < CLIENTS_MAX; i++)
+        s.clients[i] = (struct client){.fd = -1, .pipe = -1};
+    catch_signals(&outside);
+    while (!is_over(&s))
+        turn(&s, &outside, -1);
+    for (int64_t until = tc_cli_now_ms() + LAST_MS; has_clients(&s) && tc_cli_now_ms() < until;)
+        turn(&s, &outside, until - tc_cli_now_ms());
+}
