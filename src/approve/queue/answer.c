@@ -236,8 +236,9 @@ int tc_queue_answer(const struct tc_queued *queued, enum tc_answer said, const c
     return r;
 }
 
-int tc_queue_answer_claimed(const struct tc_queue_claim *claim, const struct tc_queued *queued,
-                            enum tc_answer said, const char *reason, struct tc_queue_fault *fault)
+/* An fd of the stored answer, or a negative code. */
+static int store(const struct tc_queue_claim *claim, const struct tc_queued *queued, int request,
+                 enum tc_answer said, const char *reason, struct tc_queue_fault *fault)
 {
     if (reason && strlen(reason) > TC_QUEUE_REASON_MAX)
         return tc_queue_fail(fault, TOOLCAGE_EUSAGE, "write a shorter one",
@@ -245,9 +246,29 @@ int tc_queue_answer_claimed(const struct tc_queue_claim *claim, const struct tc_
     _autofree_ char *text = write_file(queued, said, reason);
     if (!text)
         return tc_queue_fail(fault, TOOLCAGE_EMEMORY, NULL, "out of memory");
-    _autofd_ int request = tc_queue_request(claim->dir, queued->id);
     if (request < 0 || !tc_queue_waits(request))
         return fail_gone(queued->id, fault);
-    _autofd_ int answer = store_answer(claim->dir, queued, text, fault);
+    return store_answer(claim->dir, queued, text, fault);
+}
+
+int tc_queue_answer_claimed(const struct tc_queue_claim *claim, const struct tc_queued *queued,
+                            enum tc_answer said, const char *reason, struct tc_queue_fault *fault)
+{
+    _autofd_ int request = tc_queue_request(claim->dir, queued->id);
+    _autofd_ int answer = store(claim, queued, request, said, reason, fault);
     return answer < 0 ? TAKE_FD(answer) : await_reader(claim->dir, queued, request, answer, fault);
+}
+
+int tc_queue_post(const struct tc_queued *queued, enum tc_answer said, const char *reason,
+                  struct tc_queue_fault *fault)
+{
+    struct tc_queue_claim claim = TC_QUEUE_UNCLAIMED;
+    int r = tc_queue_claim(queued, &claim, fault);
+    if (r == 0) {
+        _autofd_ int request = tc_queue_request(claim.dir, queued->id);
+        _autofd_ int answer = store(&claim, queued, request, said, reason, fault);
+        r = answer < 0 ? TAKE_FD(answer) : 0;
+    }
+    tc_queue_unclaim(&claim);
+    return r;
 }

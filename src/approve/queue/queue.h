@@ -104,6 +104,11 @@ int tc_queue_answer_claimed(const struct tc_queue_claim *claim, const struct tc_
 int tc_queue_answer(const struct tc_queued *queued, enum tc_answer said, const char *reason,
                     struct tc_queue_fault *fault);
 
+/* Stores the answer without waiting for its reader, for a program that may be that reader. 0, or a
+ * negative code as tc_queue_answer(). */
+int tc_queue_post(const struct tc_queued *queued, enum tc_answer said, const char *reason,
+                  struct tc_queue_fault *fault);
+
 /* ---- last.c: the last approved subject of a tool under a policy ---- */
 
 /* Stores it for the next question, which shows what differs. It approves nothing, so a failure does

@@ -6,10 +6,12 @@
 #include "cli/call/httpd.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
 #include "cli/call/listen.h"
+#include "cli/call/local.h"
 #include "cli/call/secret.h"
 #include "cli/call/sibling.h"
 #include "cli/show/say.h"
@@ -18,11 +20,13 @@ enum { TOKEN_MIN = 16 };
 
 struct httpd {
     const struct tc_args *args;
+    const struct tc_httpd_way *way;
     struct tc_writers writers;
     union tc_address at;
     char *token, *certificate, *key;
     bool shown; /* the token is new and must be printed */
     long long idle_ms;
+    unsigned calls; /* of the API, at the same time */
 };
 
 /* ---- options ---- */
@@ -72,7 +76,7 @@ static int get_token(struct httpd *h, struct tc_failure *failure)
 {
     const char *file = tc_args_value(h->args, "token-file");
     const char *name = tc_args_value(h->args, "token-env");
-    if (tc_args_has(h->args, "no-token"))
+    if (tc_args_has(h->args, "no-token") || h->way->socket)
         return 0;
     h->shown = !file && !name;
     h->token = file   ? tc_secret_read(file, true, h->writers, failure)
@@ -102,8 +106,12 @@ static void put_hosts(FILE *out, const struct httpd *h)
 {
     char host[TC_ADDRESS_MAX];
     const struct tc_args *args = h->args;
-    tc_listen_write_host(&h->at, host);
     (void)fputs(",\"hosts\":[", out);
+    if (h->way->socket) {
+        (void)fputs("\"localhost\"]", out);
+        return;
+    }
+    tc_listen_write_host(&h->at, host);
     tc_cli_json_string(out, host);
     if (tc_listen_is_loopback(&h->at) || tc_listen_is_any(&h->at))
         (void)fputs(",\"localhost\",\"127.0.0.1\",\"[::1]\"", out);
@@ -123,7 +131,9 @@ static char *write_config(const struct httpd *h, const struct tc_found *found)
     FILE *out = open_memstream(&text, &size);
     if (!out)
         return NULL;
-    (void)fprintf(out, "{\"port\":%u,\"idle_ms\":%lld", tc_listen_port(&h->at), h->idle_ms);
+    (void)fprintf(out, "{\"port\":%u,\"idle_ms\":%lld,\"calls\":%u,\"local\":%s",
+                  h->way->socket ? 0 : tc_listen_port(&h->at), h->idle_ms, h->calls,
+                  h->way->socket ? "true" : "false");
     (void)fprintf(out, ",\"streams\":%s", tc_args_has(h->args, "stream") ? "true" : "false");
     put_text(out, "policy", found->path);
     put_text(out, "digest", toolcage_policy_digest(found->policy));
@@ -141,15 +151,35 @@ static void print_address(const struct httpd *h)
 {
     char where[TC_ADDRESS_MAX];
     const char *scheme = h->key ? "https" : "http";
+    if (h->way->socket) {
+        tc_cli_say("the API is served on the unix socket %s", h->way->socket);
+        return;
+    }
     tc_listen_write(&h->at, where);
     if (!tc_listen_is_loopback(&h->at) && !h->key)
         tc_cli_say("warning: without TLS, the token can be read on the network");
     if (!h->token)
         tc_cli_say("warning: every user and program on this host may call the tools");
+    if (h->way->api)
+        tc_cli_say("the API is served at %s://%s/v1/ (%s://%s/v1/openapi.json)", scheme, where,
+                   scheme, where);
     tc_cli_say("the tools are served at %s://%s/mcp (older clients: %s://%s/sse)", scheme, where,
                scheme, where);
     if (h->shown)
         tc_cli_say("clients send: Authorization: Bearer %s", h->token);
+}
+
+static int read_calls(struct httpd *h, struct tc_failure *failure)
+{
+    enum { DEFAULT = 64, MOST = 192 };
+    const char *given = h->way->api ? tc_args_value(h->args, "calls") : NULL;
+    char *end = NULL;
+    unsigned long calls = given ? strtoul(given, &end, 10) : DEFAULT;
+    h->calls = h->way->api ? (unsigned)calls : 0;
+    if (!given || (given[0] >= '0' && given[0] <= '9' && !*end && calls && calls <= MOST))
+        return 0;
+    return tc_failure_set(failure, TOOLCAGE_EUSAGE, "write --calls 64",
+                          "--calls %s is not a number from 1 to %d", given, MOST);
 }
 
 static int prepare_httpd(struct httpd *h, struct tc_failure *failure)
@@ -158,7 +188,7 @@ static int prepare_httpd(struct httpd *h, struct tc_failure *failure)
     const char *key = tc_args_value(h->args, "tls-key");
     const char *idle = tc_args_value(h->args, "idle");
     h->idle_ms = tc_read_time("idle", idle ? idle : "30m", failure);
-    if (h->idle_ms < 0 || get_token(h, failure))
+    if (h->idle_ms < 0 || read_calls(h, failure) || get_token(h, failure))
         return -1;
     if (certificate && !(h->certificate = tc_secret_read(certificate, false, h->writers, failure)))
         return -1;
@@ -181,9 +211,11 @@ static int serve_http(struct httpd *h, const struct tc_found *found, struct tc_f
     char *argv[] = {name, NULL};
     const char *given = tc_args_value(h->args, "listen");
     _autofd_ int program = tc_sibling_open(name, "which serves over HTTP", failure);
-    if (program < 0 || judge_address(h, given, failure) || prepare_httpd(h, failure))
+    const char *local = h->way->socket;
+    if (program < 0 || (!local && judge_address(h, given, failure)) || prepare_httpd(h, failure))
         return -1;
-    _autofd_ int listener = tc_listen_open(given, "8931", &h->at, failure);
+    _autofd_ int listener =
+        local ? tc_local_listen(local, failure) : tc_listen_open(given, "8931", &h->at, failure);
     if (listener < 0)
         return -1;
     _autofd_ int config = tc_secret_hand_over(write_config(h, found), failure);
@@ -195,9 +227,10 @@ static int serve_http(struct httpd *h, const struct tc_found *found, struct tc_f
 }
 
 int tc_httpd_become(const struct tc_args *args, const struct tc_found *found,
-                    struct tc_failure *failure)
+                    const struct tc_httpd_way *way, struct tc_failure *failure)
 {
-    struct httpd h = {.args = args, .writers = {found->policy, tc_args_value(args, "workspace")}};
+    struct httpd h = {
+        .args = args, .way = way, .writers = {found->policy, tc_args_value(args, "workspace")}};
     int rc = serve_http(&h, found, failure);
     free(h.token);
     free(h.certificate);

@@ -9,7 +9,6 @@
 
 /* clang-format off */
 #define TC_OPTIONS_HTTPD                                                                            \
-    {"listen", 0, "ADDRESS:PORT", NULL, "serve over HTTP instead of standard input; port 0: any"}, \
     {"token-file", 0, "FILE", NULL, "the token that clients must send (default: a new one, printed once)"}, \
     {"token-env", 0, "NAME", NULL, "the token, in an environment variable"},                                     \
     {"no-token", 0, NULL, NULL, "require no token (loopback only)"},           \
@@ -20,10 +19,16 @@
     {"idle", 0, "TIME", NULL, "end sessions that are idle for this time (default: 30m)"}
 /* clang-format on */
 
+struct tc_httpd_way {
+    bool api; /* serve the HTTP API, too */
+    const char
+        *socket; /* listen on this unix socket instead of the option --listen; NULL: do not */
+};
+
 /* Refuses options that exclude each other. 0, or -1 with the failure. */
 int tc_httpd_check(const struct tc_args *args, struct tc_failure *failure);
 /* Replaces this process by the server; returns only on failure, -1 with the failure. */
 int tc_httpd_become(const struct tc_args *args, const struct tc_found *found,
-                    struct tc_failure *failure);
+                    const struct tc_httpd_way *way, struct tc_failure *failure);
 
 #endif

@@ -29,6 +29,7 @@ static const struct tc_option options[] = {
     {"receipts", 0, NULL, NULL,
      "add the signed receipt of each call to its result, as _meta (the policy needs [audit])"},
     {"receipts-required", 0, NULL, NULL, "the same; a result without a receipt is an error"},
+    {"listen", 0, "ADDRESS:PORT", NULL, "serve over HTTP instead of standard input; port 0: any"},
     TC_OPTIONS_HTTPD,
     TC_OPTION_HELP,
     {0},
@@ -221,6 +222,7 @@ static int run_mcp(const struct tc_args *args)
     _autofound_ struct tc_found found = {0};
     static const char *const of_pipes[] = {"elicit", "queue", "notify", "receipts",
                                            "receipts-required"};
+    const struct tc_httpd_way way = {0};
     int rc = check_name(tc_args_value(args, "name"), &failure);
     for (size_t i = 0; !rc && i < TC_COUNT(of_pipes); i++)
         rc = check_pipes(args, of_pipes[i], &failure);
@@ -233,7 +235,7 @@ static int run_mcp(const struct tc_args *args)
                             "write a policy (toolcage init), or name one with --policy FILE",
                             "there is no policy here, so there are no tools to serve");
     if (!rc)
-        rc = tc_args_has(args, "listen") ? tc_httpd_become(args, &found, &failure)
+        rc = tc_args_has(args, "listen") ? tc_httpd_become(args, &found, &way, &failure)
                                          : serve_pipes(args, &found, &failure);
     return rc ? tc_failure_tell(&failure, args, NULL) : 0;
 }

@@ -72,10 +72,13 @@ static const struct {
     {"/messages", "POST", "POST", TC_ROUTE_MESSAGES},
 };
 
-static bool find_route(const char *url, const char *method, enum tc_route *ret_route,
-                       struct tc_refusal *ret)
+static bool find_route(const struct tc_web *web, const char *url, const char *method,
+                       enum tc_route *ret_route, struct tc_refusal *ret)
 {
     const char *allow = NULL;
+    *ret_route = TC_ROUTE_API;
+    if (web->api && tc_api_has(url))
+        return true;
     for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++) {
         if (strcmp(routes[i].path, url) != 0)
             continue;
@@ -90,13 +93,18 @@ static bool find_route(const char *url, const char *method, enum tc_route *ret_r
     return false;
 }
 
-/* Checks the body's type and length by the headers. */
-static bool judge_body(const struct tc_heads *heads, struct tc_refusal *ret)
+bool tc_heads_say_json(const struct tc_heads *heads)
 {
     static const char json[] = "application/json";
     size_t length = sizeof(json) - 1;
-    if (!heads->type || strncasecmp(heads->type, json, length) != 0 ||
-        !strchr("; \t", heads->type[length]))
+    return heads->type && strncasecmp(heads->type, json, length) == 0 &&
+           strchr("; \t", heads->type[length]);
+}
+
+/* Checks the body's type and length by the headers. The API checks the type itself. */
+static bool judge_body(const struct tc_heads *heads, enum tc_route route, struct tc_refusal *ret)
+{
+    if (route != TC_ROUTE_API && !tc_heads_say_json(heads))
         *ret = (struct tc_refusal){415, "a message is application/json", NULL, NULL};
     else if (heads->length && strtoull(heads->length, NULL, 10) > TC_WEB_BODY_MAX)
         *ret = (struct tc_refusal){413, "a message has at most 8 MiB", NULL, NULL};
@@ -134,9 +142,9 @@ bool tc_admit(const struct tc_web *web, const struct tc_heads *heads, const char
         *ret =
             (struct tc_refusal){401, "the token is missing or wrong: Authorization: Bearer TOKEN",
                                 "WWW-Authenticate", "Bearer"};
-    if (ret->status || !find_route(url, method, ret_route, ret))
+    if (ret->status || !find_route(web, url, method, ret_route, ret))
         return false;
-    if (!heads->accepts_json && !heads->accepts_stream) {
+    if (*ret_route != TC_ROUTE_API && !heads->accepts_json && !heads->accepts_stream) {
         *ret = (struct tc_refusal){406, "answers are application/json or text/event-stream", NULL,
                                    NULL};
         return false;
@@ -145,5 +153,5 @@ bool tc_admit(const struct tc_web *web, const struct tc_heads *heads, const char
         *ret = (struct tc_refusal){406, "the stream of a session is text/event-stream", NULL, NULL};
         return false;
     }
-    return strcmp(method, "POST") != 0 || judge_body(heads, ret);
+    return strcmp(method, "POST") != 0 || judge_body(heads, *ret_route, ret);
 }

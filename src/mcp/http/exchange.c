@@ -19,9 +19,11 @@ static char *write_error(int code, const char *text)
     return made;
 }
 
+static const char plain_type[] = "application/json";
+
 /* Takes ownership of `text`; NULL: no body. */
-static enum MHD_Result queue(struct MHD_Connection *connection, unsigned status, char *text,
-                             const char *header, const char *value)
+static enum MHD_Result queue(struct MHD_Connection *connection, unsigned status, const char *type,
+                             char *text, const char *header, const char *value)
 {
     struct MHD_Response *response = MHD_create_response_from_buffer(
         text ? strlen(text) : 0, text, text ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
@@ -29,20 +31,33 @@ static enum MHD_Result queue(struct MHD_Connection *connection, unsigned status,
         free(text);
         return MHD_NO;
     }
-    bool good = (!text || MHD_add_response_header(response, "Content-Type", "application/json")) &&
-                (!header || MHD_add_response_header(response, header, value)) &&
-                MHD_add_response_header(response, "Cache-Control", "no-store");
+    bool good =
+        (!text || MHD_add_response_header(response, "Content-Type", type ? type : plain_type)) &&
+        (!header || MHD_add_response_header(response, header, value)) &&
+        MHD_add_response_header(response, "Cache-Control", "no-store");
     enum MHD_Result result = good ? MHD_queue_response(connection, status, response) : MHD_NO;
     MHD_destroy_response(response);
     return result;
 }
 
-static enum MHD_Result refuse_early(struct MHD_Connection *connection,
-                                    struct tc_mcp_http_wire *wire, const struct tc_refusal *refusal)
+static char *write_problem(unsigned status, const char *text)
 {
-    char *text = write_error(TC_RPC_REQUEST, refusal->text);
+    json_t *problem = json_pack("{s:i, s:s}", "status", (int)status, "detail", text);
+    char *made = problem ? json_dumps(problem, JSON_COMPACT) : NULL;
+    json_decref(problem);
+    return made;
+}
+
+static enum MHD_Result refuse_early(struct MHD_Connection *connection,
+                                    struct tc_mcp_http_wire *wire, const char *url,
+                                    const struct tc_refusal *refusal)
+{
+    bool api = wire->web->api && tc_api_has(url);
+    char *text = api ? write_problem(refusal->status, refusal->text)
+                     : write_error(TC_RPC_REQUEST, refusal->text);
     wire->deadline_ms = tc_web_now_ms() + TC_WEB_HEAD_MS;
-    return text ? queue(connection, refusal->status, text, refusal->header, refusal->value)
+    return text ? queue(connection, refusal->status, api ? "application/problem+json" : NULL, text,
+                        refusal->header, refusal->value)
                 : MHD_NO;
 }
 
@@ -132,8 +147,76 @@ static enum MHD_Result respond(struct tc_exchange *exchange)
     char *text = exchange->answer;
     exchange->answer = NULL;
     exchange->wire->deadline_ms = tc_web_now_ms() + 2 * TC_WEB_READ_MS;
-    return queue(exchange->connection, (unsigned)exchange->status, text,
-                 exchange->new_session ? "Mcp-Session-Id" : NULL, exchange->new_session);
+    return queue(exchange->connection, (unsigned)exchange->status, exchange->type, text,
+                 exchange->new_session ? "Mcp-Session-Id"
+                 : exchange->allow     ? "Allow"
+                                       : NULL,
+                 exchange->new_session ? exchange->new_session : exchange->allow);
+}
+
+/* ---- the API ---- */
+
+static void answer_api(void *asker, unsigned status, const char *type, char *text)
+{
+    struct tc_exchange *exchange = asker;
+    exchange->type = type;
+    if (text)
+        set_answer(exchange, (int)status, text);
+    else
+        exchange->web->server.failed = true;
+}
+
+static void set_allow(void *asker, const char *methods)
+{
+    struct tc_exchange *exchange = asker;
+    exchange->allow = methods;
+}
+
+static void send_event(void *asker, const char *event, const char *text)
+{
+    struct tc_exchange *exchange = asker;
+    exchange->streaming = true;
+    if (!tc_stream_put(exchange, event, text))
+        exchange->web->server.failed = true;
+}
+
+static void end_events(void *asker)
+{
+    struct tc_exchange *exchange = asker;
+    exchange->ended = true;
+    tc_exchange_wake(exchange);
+}
+
+static bool is_full(const void *asker)
+{
+    const struct tc_exchange *exchange = asker;
+    return tc_outbox_pending(&exchange->unread) > TC_WEB_UNREAD_MAX ||
+           exchange->web->held > TC_WEB_HELD_MAX / 2;
+}
+
+const struct tc_api_wire tc_exchange_wire = {answer_api, set_allow, send_event, end_events,
+                                             is_full};
+
+static void take_api(struct tc_exchange *exchange)
+{
+    struct tc_heads heads;
+    tc_heads_read(exchange->connection, &heads);
+    if (exchange->web->held > TC_WEB_HELD_MAX) {
+        answer_api(
+            exchange, MHD_HTTP_SERVICE_UNAVAILABLE, "application/problem+json",
+            write_problem(MHD_HTTP_SERVICE_UNAVAILABLE, "too much unread data for all clients"));
+        return;
+    }
+    tc_api_take(exchange->web->api, exchange,
+                &(struct tc_api_request){.method = exchange->method,
+                                         .path = exchange->path,
+                                         .body = exchange->body,
+                                         .length = exchange->length,
+                                         .key = heads.key,
+                                         .json = tc_heads_say_json(&heads),
+                                         .streams = heads.has_accept && heads.accepts_stream &&
+                                                    !heads.accepts_json,
+                                         .operates = exchange->web->config.local});
 }
 
 /* ---- the message ---- */
@@ -208,7 +291,9 @@ static enum MHD_Result take_whole(struct tc_exchange *exchange)
     exchange->taken = true;
     exchange->wire->deadline_ms = 0;
     exchange->since_ms = tc_web_now_ms();
-    if (exchange->route == TC_ROUTE_SSE)
+    if (exchange->route == TC_ROUTE_API)
+        take_api(exchange);
+    else if (exchange->route == TC_ROUTE_SSE)
         open_stream(exchange);
     else if (strcmp(exchange->method, "DELETE") == 0)
         end_session(exchange);
@@ -255,7 +340,7 @@ static enum MHD_Result begin_exchange(struct tc_web *web, struct MHD_Connection 
     tc_heads_read(connection, &heads);
     heads.loose = !tc_heads_are_plain(connection, method, version);
     if (!tc_admit(web, &heads, url, method, &route, &refusal))
-        return refuse_early(connection, wire, &refusal);
+        return refuse_early(connection, wire, url, &refusal);
     struct tc_exchange *exchange = calloc(1, sizeof(*exchange));
     if (!exchange)
         return MHD_NO;
@@ -264,6 +349,7 @@ static enum MHD_Result begin_exchange(struct tc_web *web, struct MHD_Connection 
                                      .wire = wire,
                                      .route = route,
                                      .method = method,
+                                     .path = url,
                                      .takes_json = heads.accepts_json,
                                      .takes_stream = heads.accepts_stream,
                                      .next = web->exchanges,
@@ -297,6 +383,8 @@ enum MHD_Result tc_exchange_take(void *web, struct MHD_Connection *connection, c
 void tc_exchange_lose(struct tc_exchange *exchange)
 {
     exchange->gone = true;
+    if (exchange->route == TC_ROUTE_API)
+        tc_api_forget(exchange->web->api, exchange);
     if (exchange->once)
         tc_session_forget(&exchange->once->core, exchange, true);
     tc_exchange_wake(exchange);
@@ -318,6 +406,8 @@ void tc_exchange_completed(void *web, struct MHD_Connection *connection, void **
     drop_body(exchange);
     exchange->web->held -= exchange->answer_length + tc_outbox_pending(&exchange->unread);
     struct tc_client *client = exchange->client;
+    if (exchange->route == TC_ROUTE_API)
+        tc_api_forget(exchange->web->api, exchange);
     if (client)
         tc_session_forget(&client->core, exchange, false);
     if (client && client->stream == exchange) {
@@ -338,7 +428,8 @@ void tc_exchanges_tick(struct tc_web *web, int64_t now_ms)
     for (struct tc_exchange *e = web->exchanges; e; e = e->next) {
         if (!e->suspended)
             continue;
-        if (!e->streaming && e->takes_stream && now_ms - e->since_ms >= TC_WEB_PATIENCE_MS) {
+        if (!e->streaming && e->takes_stream && e->route != TC_ROUTE_API &&
+            now_ms - e->since_ms >= TC_WEB_PATIENCE_MS) {
             e->streaming = true;
             tc_exchange_wake(e);
         } else if (e->streaming && now_ms - e->breath_ms >= TC_WEB_BREATH_MS &&

@@ -66,6 +66,7 @@ static enum MHD_Result read_one(void *userdata, enum MHD_ValueKind kind, const c
         {"MCP-Protocol-Version", &heads->version},
         {"Mcp-Method", &heads->method},
         {"Mcp-Name", &heads->name},
+        {"Idempotency-Key", &heads->key},
     };
     (void)kind;
     (void)name_length;

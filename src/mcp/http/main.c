@@ -74,8 +74,11 @@ static bool take_config(struct program *p)
         .certificate = text_of(p, "certificate"),
         .key = text_of(p, "key"),
         .idle_ms = json_integer_value(json_object_get(p->config, "idle_ms")),
+        .calls_max = (size_t)json_integer_value(json_object_get(p->config, "calls")),
+        .local = json_is_true(json_object_get(p->config, "local")),
     };
-    return p->hosts && c->port && c->idle_ms > 0 && text_of(p, "policy") && text_of(p, "digest");
+    return p->hosts && (c->port || c->local) && c->idle_ms > 0 && text_of(p, "policy") &&
+           text_of(p, "digest");
 }
 
 static int set_workspace(void *userdata, struct toolcage_call *call, struct toolcage_error **err)
@@ -100,13 +103,19 @@ static int load_program(struct program *p)
     if (strcmp(toolcage_policy_digest(p->policy), text_of(p, "digest")) != 0)
         return complain("the policy has changed while the server started", "start it again");
     p->what = (struct tc_mcp_tools){.policy = p->policy,
-                                    .path = text_of(p, "policy"),
+                                    .path = p->web.config.calls_max ? NULL : text_of(p, "policy"),
                                     .say = say,
                                     .name = text_of(p, "name"),
                                     .narrow = workspace ? set_workspace : NULL,
                                     .streams = json_is_true(json_object_get(p->config, "streams")),
                                     .userdata = (void *)workspace};
     rc = tc_mcp_open(&p->web.server, &p->what, &err);
+    if (rc == 0 && p->web.config.calls_max)
+        rc = tc_api_open(&(struct tc_api_config){.policy = p->policy,
+                                                 .workspace = workspace,
+                                                 .wire = &tc_exchange_wire,
+                                                 .calls_max = p->web.config.calls_max},
+                         &p->web.api, &err);
     return rc < 0 ? complain_of(rc, err) : 0;
 }
 
@@ -160,12 +169,18 @@ static size_t count_sleeping(const struct tc_web *web)
     return n;
 }
 
-/* After the fixed entries come the calls, then the suspended connections. libmicrohttpd does not
- * poll suspended connections, so their end is detected here. */
+static size_t count_api(const struct tc_web *web)
+{
+    return web->api ? tc_api_count(web->api) : 0;
+}
+
+/* After the fixed entries come the calls, the API's, then the suspended connections. libmicrohttpd
+ * does not poll suspended connections, so their end is detected here. */
 static bool watch_calls(struct program *p, size_t *ret_count)
 {
     struct tc_mcp *server = &p->web.server;
-    size_t count = OTHERS + server->call_count + count_sleeping(&p->web), at = OTHERS;
+    size_t api = count_api(&p->web), at = OTHERS;
+    size_t count = OTHERS + server->call_count + api + count_sleeping(&p->web);
     if (count > p->fds_size) {
         struct pollfd *grown = realloc(p->fds, count * sizeof(*grown));
         if (!grown)
@@ -180,6 +195,9 @@ static bool watch_calls(struct program *p, size_t *ret_count)
     for (size_t i = 0; i < server->call_count; i++)
         p->fds[at++] =
             (struct pollfd){.fd = toolcage_call_fd(server->calls[i].call), .events = POLLIN};
+    if (api)
+        tc_api_watch(p->web.api, p->fds + at);
+    at += api;
     for (const struct tc_exchange *e = p->web.exchanges; e; e = e->next)
         if (e->suspended)
             p->fds[at++] = (struct pollfd){.fd = e->wire->fd, .events = POLLRDHUP};
@@ -193,7 +211,9 @@ static int wait_ms(const struct program *p)
     int most = p->web.wires || p->web.clients ? TICK_MS : -1;
     int progress = tc_mcp_progress_ms(&p->web.server), reload = tc_mcp_reload_ms(&p->web.server);
     most = progress >= 0 && progress < most ? progress : most;
-    most = p->web.clients && reload < most ? reload : most;
+    most = p->web.clients && reload >= 0 && reload < most ? reload : most;
+    int api = p->web.api ? tc_api_wait_ms(p->web.api) : -1;
+    most = api >= 0 && (most < 0 || api < most) ? api : most;
     if (MHD_get_timeout(p->web.daemon, &library) != MHD_YES)
         return most;
     return most < 0 || library < (unsigned)most ? (int)(library > INT16_MAX ? INT16_MAX : library)
@@ -214,9 +234,11 @@ static void find_lost(struct program *p, size_t first, size_t count)
 static void step(struct program *p, size_t count)
 {
     struct tc_mcp *server = &p->web.server;
-    size_t calls = server->call_count;
+    size_t calls = server->call_count, api = count_api(&p->web);
     int64_t now = tc_web_now_ms();
-    find_lost(p, OTHERS + calls, count);
+    find_lost(p, OTHERS + calls + api, count);
+    if (api)
+        tc_api_step(p->web.api, p->fds + OTHERS + calls, api);
     for (size_t i = calls; i-- > 0;) /* backwards, because ended calls leave the list */
         if (p->fds[OTHERS + i].revents)
             tc_mcp_dispatch(server, i);
@@ -263,6 +285,7 @@ static void end_server(struct program *p)
     }
     while (web->clients)
         tc_client_free(web->clients);
+    tc_api_close(web->api);
     tc_mcp_close(&web->server);
     (void)toolcage_policy_unref(p->policy);
     json_decref(p->config);

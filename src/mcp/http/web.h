@@ -12,6 +12,7 @@
 
 #include "mcp/lines.h"
 #include "mcp/server.h"
+#include "serve/api.h"
 
 enum {
     TC_WEB_BODY_MAX = TC_LINE_MAX, /* bytes of one message */
@@ -35,6 +36,8 @@ struct tc_web_config {
     unsigned port;
     const char *certificate, *key; /* PEM; NULL: no TLS */
     int64_t idle_ms;               /* maximum idle time of a session */
+    size_t calls_max;              /* of the API; 0: no API */
+    bool local;                    /* a unix socket: only this user's processes are served */
 };
 
 /* One connection. */
@@ -58,7 +61,7 @@ struct tc_client {
     int64_t used_ms;
 };
 
-enum tc_route { TC_ROUTE_MCP, TC_ROUTE_SSE, TC_ROUTE_MESSAGES };
+enum tc_route { TC_ROUTE_MCP, TC_ROUTE_SSE, TC_ROUTE_MESSAGES, TC_ROUTE_API };
 
 /* One HTTP request. */
 struct tc_exchange {
@@ -67,7 +70,7 @@ struct tc_exchange {
     struct MHD_Connection *connection;
     struct tc_mcp_http_wire *wire;
     enum tc_route route;
-    const char *method;
+    const char *method, *path; /* libmicrohttpd's */
     char *body;
     size_t length, size;
     struct tc_client *once;   /* of a stateless request: the client that exists only for it */
@@ -79,6 +82,8 @@ struct tc_exchange {
     char *answer; /* complete response, owned; NULL: none yet */
     size_t answer_length;
     int status;
+    const char *type;  /* of the answer; NULL: JSON */
+    const char *allow; /* the answer's header Allow; NULL: none */
     bool streaming, ended;
     struct tc_outbox unread; /* stream data not sent yet */
     int64_t since_ms, breath_ms;
@@ -87,6 +92,7 @@ struct tc_exchange {
 struct tc_web {
     struct tc_web_config config;
     struct tc_mcp server;
+    struct tc_api *api; /* NULL: none */
     struct MHD_Daemon *daemon;
     struct tc_mcp_http_wire *wires;
     struct tc_client *clients;
@@ -97,7 +103,7 @@ struct tc_web {
 /* heads.c: the request's header fields, each at most once. */
 struct tc_heads {
     const char *host, *origin, *authorization, *type, *length, *transfer, *session, *version,
-        *method, *name;
+        *method, *name, *key;
     const char *twice; /* name of a repeated or invalid field */
     bool loose;        /* a header line does not end with CR LF, or is folded */
     bool accepts_anything, accepts_json, accepts_stream, has_accept;
@@ -114,6 +120,8 @@ struct tc_refusal {
     const char *header, *value; /* an additional response header; NULL: none */
 };
 
+/* Is the body JSON? */
+bool tc_heads_say_json(const struct tc_heads *heads);
 /* admit.c: may this request be handled? *ret_route is its route. False: *ret is the refusal. */
 bool tc_admit(const struct tc_web *web, const struct tc_heads *heads, const char *url,
               const char *method, enum tc_route *ret_route, struct tc_refusal *ret);
@@ -154,6 +162,9 @@ enum tc_mcp_told tc_exchange_notify(struct tc_mcp_session *session, void *asker,
 /* The client closed the connection, so no response can be sent. */
 void tc_exchange_lose(struct tc_exchange *exchange);
 void tc_exchanges_tick(struct tc_web *web, int64_t now_ms);
+
+/* How the API's responses reach their clients. */
+extern const struct tc_api_wire tc_exchange_wire;
 
 /* stream.c */
 enum MHD_Result tc_stream_begin(struct tc_exchange *exchange);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "mcp/http/web.h"
 
@@ -36,11 +37,21 @@ static void make_room(struct tc_web *web)
         hang_up(oldest);
 }
 
+/* Is it a process of this user, or of root? */
+static bool is_own_peer(int fd)
+{
+    struct ucred peer;
+    socklen_t size = sizeof(peer);
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+           (peer.uid == geteuid() || peer.uid == 0);
+}
+
 static void begin_wire(struct tc_web *web, struct MHD_Connection *connection, void **context)
 {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    struct tc_mcp_http_wire *wire = info ? calloc(1, sizeof(*wire)) : NULL;
+    bool ours = info && (!web->config.local || is_own_peer(info->connect_fd));
+    struct tc_mcp_http_wire *wire = ours ? calloc(1, sizeof(*wire)) : NULL;
     if (!wire)
         return; /* no request is admitted without a wire */
     if (web->wire_count >= TC_WEB_WIRES_MAX)
