@@ -214,8 +214,9 @@ static int serve_http(struct httpd *h, const struct tc_found *found, struct tc_f
     const char *local = h->way->socket;
     if (program < 0 || (!local && judge_address(h, given, failure)) || prepare_httpd(h, failure))
         return -1;
-    _autofd_ int listener =
-        local ? tc_local_listen(local, failure) : tc_listen_open(given, "8931", &h->at, failure);
+    _autofd_ int listener = h->way->passed >= 0 ? h->way->passed
+                            : local             ? tc_local_listen(local, failure)
+                                                : tc_listen_open(given, "8931", &h->at, failure);
     if (listener < 0)
         return -1;
     _autofd_ int config = tc_secret_hand_over(write_config(h, found), failure);

@@ -20,9 +20,9 @@
 /* clang-format on */
 
 struct tc_httpd_way {
-    bool api; /* serve the HTTP API, too */
-    const char
-        *socket; /* listen on this unix socket instead of the option --listen; NULL: do not */
+    bool api;           /* serve the HTTP API, too */
+    const char *socket; /* listen on this unix socket, not on --listen; NULL: do not */
+    int passed;         /* that socket, open already; -1: it is not */
 };
 
 /* Refuses options that exclude each other. 0, or -1 with the failure. */

@@ -124,3 +124,29 @@ int tc_local_listen(const char *path, struct tc_failure *failure)
     fd = -1;
     return ret;
 }
+
+static bool is_number(const char *name, long number)
+{
+    const char *text = getenv(name);
+    char *end = NULL;
+    return text && *text && strtol(text, &end, 10) == number && !*end;
+}
+
+int tc_local_passed(struct tc_failure *failure)
+{
+    enum { FIRST = 3 };
+    int listens = 0, domain = 0;
+    socklen_t size = sizeof(int);
+    if (!is_number("LISTEN_PID", getpid()))
+        return -1;
+    bool one = is_number("LISTEN_FDS", 1);
+    (void)unsetenv("LISTEN_PID");
+    (void)unsetenv("LISTEN_FDS");
+    (void)unsetenv("LISTEN_FDNAMES");
+    if (one && getsockopt(FIRST, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && listens &&
+        getsockopt(FIRST, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 && domain == AF_UNIX)
+        return fcntl(FIRST, F_DUPFD_CLOEXEC, FIRST + 1);
+    (void)tc_failure_set(failure, TOOLCAGE_EUSAGE, "set ListenStream= to one path",
+                         "the service manager passed something else than one unix socket");
+    return -2;
+}

@@ -9,6 +9,9 @@
 
 /* The default path, owned; NULL with the failure. */
 char *tc_local_path(struct tc_failure *failure);
+/* The listening unix socket that a service manager passed (sd_listen_fds(3)). -1: none; -2 with the
+ * failure: it is something else. */
+int tc_local_passed(struct tc_failure *failure);
 /* Listens on a socket at `path` that only this user can connect to. One that a server left which
  * was killed is replaced; one with a server is not. The fd, or -1 with the failure. */
 int tc_local_listen(const char *path, struct tc_failure *failure);

@@ -222,7 +222,7 @@ static int run_mcp(const struct tc_args *args)
     _autofound_ struct tc_found found = {0};
     static const char *const of_pipes[] = {"elicit", "queue", "notify", "receipts",
                                            "receipts-required"};
-    const struct tc_httpd_way way = {0};
+    const struct tc_httpd_way way = {.passed = -1};
     int rc = check_name(tc_args_value(args, "name"), &failure);
     for (size_t i = 0; !rc && i < TC_COUNT(of_pipes); i++)
         rc = check_pipes(args, of_pipes[i], &failure);

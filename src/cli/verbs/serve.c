@@ -46,10 +46,15 @@ static int serve(const struct tc_args *args, const struct tc_found *found,
 {
     const char *given = tc_args_value(args, "socket");
     bool local = !tc_args_has(args, "listen");
-    char *made = local && !given ? tc_local_path(failure) : NULL;
-    if (local && !given && !made)
+    int passed = local && !given ? tc_local_passed(failure) : -1;
+    char *made = local && !given && passed == -1 ? tc_local_path(failure) : NULL;
+    if (passed < -1 || (local && !given && passed < 0 && !made))
         return -1;
-    const struct tc_httpd_way way = {.api = true, .socket = made ? made : given};
+    const struct tc_httpd_way way = {.api = true,
+                                     .socket = passed >= 0 ? "of the service manager"
+                                               : made      ? made
+                                                           : given,
+                                     .passed = passed};
     int rc = tc_httpd_become(args, found, &way, failure);
     free(made);
     return rc;

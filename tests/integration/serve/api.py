@@ -7,11 +7,12 @@ import json
 import os
 import re
 import signal
+import socket
 import stat
 import subprocess
 import time
 
-from server import PATIENCE, POLICY, Server, cli
+from server import PATIENCE, POLICY, Server, UnixConnection, cli
 from scene import sleeping, until
 
 cli.require_user()
@@ -296,6 +297,42 @@ def places():
         check("serve.sock" not in inside.out, "no cage sees the socket", inside)
 
 
+def activation():
+    """The socket of a service manager."""
+    place, policy, _ = arrange()
+    with place:
+        path = place.home + "/activated"
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(path)
+            listener.listen()
+            place.own(path)
+            run = 'exec 3<&%d; export LISTEN_FDS=1 LISTEN_PID=$$; exec "$@"' % listener.fileno()
+            argv = ["sh", "-c", run, "sh", *place.argv("serve", "--policy", policy)]
+            with subprocess.Popen(
+                argv,
+                cwd=place.project,
+                env=place.environ,
+                pass_fds=[listener.fileno()],
+                stderr=subprocess.PIPE,
+            ) as process:
+                process.stderr.readline()
+                listener.close()
+                connection = UnixConnection(path)
+                connection.request("GET", "/v1/health")
+                check(connection.getresponse().status == 200, "the socket of a service manager is served")
+                connection.close()
+                process.kill()
+        argv[2] = 'exec 3</dev/null; export LISTEN_FDS=1 LISTEN_PID=$$; exec "$@"'
+        done = subprocess.run(
+            argv, cwd=place.project, env=place.environ, capture_output=True, text=True, check=False
+        )
+        check(
+            done.returncode == 125 and "unix socket" in done.stderr,
+            "another descriptor is refused",
+            done.stderr,
+        )
+
+
 def tcp():
     place, policy, _ = arrange()
     with place, Server(place, policy, "--listen", "127.0.0.1:0") as server:
@@ -343,6 +380,6 @@ def crowd():
         deaf.close()
 
 
-for part in (calls, streams, repeats, approvals, refusals, places, tcp, crowd):
+for part in (calls, streams, repeats, approvals, refusals, places, activation, tcp, crowd):
     part()
 cli.finish()
