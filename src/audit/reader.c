@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "audit/segments.h"
@@ -69,6 +70,28 @@ int tc_audit_read(struct tc_audit_cursor *cursor, tc_audit_record_fn *fn, void *
     for (size_t i = 0; r == 0 && !each.stopped && i < names.count; i++) {
         struct tc_audit_part *part = part_of(cursor, names.items[i]);
         r = part ? read_part(cursor, part, &each) : -1;
+    }
+    return r;
+}
+
+int tc_audit_tail(struct tc_audit_cursor *cursor, int64_t most, bool *ret_cut)
+{
+    _autostrv_ struct tc_strv names = {0};
+    int r = tc_segments_list(cursor->dir, &names);
+    *ret_cut = false;
+    for (size_t i = names.count; r == 0 && i--;) {
+        struct stat st;
+        _autofd_ int fd = tc_segment_open(cursor->dir, names.items[i], O_RDONLY);
+        if (fd < 0 || fstat(fd, &st) < 0 || st.st_size <= most) {
+            most -= fd < 0 ? 0 : st.st_size;
+            continue;
+        }
+        struct tc_audit_part *part = part_of(cursor, names.items[i]);
+        if (!part)
+            return -1;
+        part->at = st.st_size - most;
+        most = 0;
+        *ret_cut = true;
     }
     return r;
 }

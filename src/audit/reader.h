@@ -29,6 +29,11 @@ typedef bool tc_audit_record_fn(void *context, const char *record, size_t length
 /* Reads the records that were added since the last time, segment by segment. Damaged ones are
  * passed on, too. 0, or -1 with errno. */
 int tc_audit_read(struct tc_audit_cursor *cursor, tc_audit_record_fn *fn, void *context);
+/* Lets a new cursor begin so many bytes before the end of the log, in the middle of a record
+ * usually: its rest is passed on as a damaged one. *ret_cut: the log is longer. 0, or -1 with
+ * errno.
+ */
+int tc_audit_tail(struct tc_audit_cursor *cursor, int64_t most, bool *ret_cut);
 void tc_audit_cursor_done(struct tc_audit_cursor *cursor);
 
 #endif

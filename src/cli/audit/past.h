@@ -55,10 +55,6 @@ char *tc_past_status(const struct tc_past_call *call);
 /* One line: time, call, status, duration, tool and command. */
 void tc_past_put(FILE *out, const struct tc_past_call *call);
 
-/* A time for the filter: one as the log writes it, or the beginning of one, or "2h": as long ago.
- * False: it is none. */
-bool tc_past_time(const char *said, char *to, size_t size);
-
 /* ---- again.c ---- */
 
 /* Has the log what is needed to make the call again? */

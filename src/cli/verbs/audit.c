@@ -10,6 +10,7 @@
 
 #include "audit/reader.h"
 #include "audit/verify.h"
+#include "audit/when.h"
 #include "cli/audit/past.h"
 #include "cli/call/lookup.h"
 #include "cli/show/failure.h"
@@ -584,7 +585,7 @@ static int read_time(struct audit *a, const char *option, char *to, size_t size,
     if (!said)
         return 0;
     *ret = to;
-    return tc_past_time(said, to, size)
+    return tc_audit_when(said, to, size)
                ? 0
                : tc_failure_set(a->failure, TOOLCAGE_EUSAGE,
                                 "write 2026-01-31, 2026-01-31T12:00 (UTC), or 30m, 2h, 7d",

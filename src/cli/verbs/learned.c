@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "audit/reader.h"
+#include "audit/when.h"
 #include "cli/audit/past.h"
 #include "cli/call/lookup.h"
 #include "cli/show/json.h"
@@ -44,7 +45,7 @@ static int begin(struct learned *l, const struct tc_args *args)
 {
     const char *since = tc_args_value(args, "since");
     l->filter.tool = tc_args_value(args, "tool");
-    if (since && !tc_past_time(since, l->since, sizeof(l->since)))
+    if (since && !tc_audit_when(since, l->since, sizeof(l->since)))
         return tc_failure_set(l->failure, TOOLCAGE_EUSAGE, "write 2h, 7d or 2026-01-31T12:00",
                               "--since %s is not a time", since);
     l->filter.since = since ? l->since : NULL;
