@@ -66,7 +66,7 @@ static void show_call(struct tc_api *api, void *asker, const char *id,
     if (!served)
         return;
     if (request->streams) {
-        if (!tc_served_add_asker(served, asker, true))
+        if (!tc_served_add_asker(served, asker, true, false))
             tc_api_refuse(api, asker, 503, "too many clients wait for this call", "try again");
         return;
     }
@@ -76,7 +76,7 @@ static void show_call(struct tc_api *api, void *asker, const char *id,
 static void show_result(struct tc_api *api, void *asker, const char *id)
 {
     struct tc_served *served = find_served(api, asker, id);
-    if (served && !tc_served_add_asker(served, asker, false))
+    if (served && !tc_served_add_asker(served, asker, false, false))
         tc_api_refuse(api, asker, 503, "too many clients wait for this call", "try again");
 }
 

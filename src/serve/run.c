@@ -185,7 +185,7 @@ static void join(struct tc_api *api, void *asker, struct tc_served *served, bool
 {
     if (detach)
         tc_api_answer(api, asker, 202, tc_served_describe(served));
-    else if (!tc_served_add_asker(served, asker, streams))
+    else if (!tc_served_add_asker(served, asker, streams, true))
         tc_api_refuse(api, asker, 503, "too many clients wait for this call", "try again");
 }
 
@@ -273,7 +273,7 @@ static void run_wish(struct tc_api *api, void *asker, const struct tc_api_reques
     if (w->detach)
         tc_api_answer(api, asker, 202, tc_served_describe(served));
     else
-        (void)tc_served_add_asker(served, asker, request->streams);
+        (void)tc_served_add_asker(served, asker, request->streams, true);
     tc_served_begin(served);
 }
 

@@ -27,8 +27,8 @@ enum tc_served_state { TC_SERVED_WAITS, TC_SERVED_RUNS, TC_SERVED_ENDED };
 /* A client that waits for a call's end. */
 struct tc_served_asker {
     void *asker;
-    bool streams, told; /* told: has got the first event */
-    uint64_t dropped;   /* bytes of output that it did not read in time */
+    bool streams, calls, told; /* calls: made the call; told: has got the first event */
+    uint64_t dropped;          /* bytes of output that it did not read in time */
 };
 
 /* One call. */
@@ -82,7 +82,8 @@ struct tc_served *tc_served_find(struct tc_api *api, const char *id);
 struct tc_served *tc_served_new(struct tc_api *api, struct toolcage_call *call, const char *tool);
 /* Starts it, or lets it wait for a person's answer. */
 void tc_served_begin(struct tc_served *served);
-bool tc_served_add_asker(struct tc_served *served, void *asker, bool streams);
+/* `calls`: the client made the call, and the call is cancelled if all such clients leave. */
+bool tc_served_add_asker(struct tc_served *served, void *asker, bool streams, bool calls);
 void tc_served_cancel(struct tc_served *served);
 /* The call may have ended, or been answered. */
 void tc_served_step(struct tc_served *served);

@@ -73,9 +73,9 @@ static void tell_end(struct tc_served *served, struct tc_served_asker *a)
     wire->end(a->asker);
 }
 
-bool tc_served_add_asker(struct tc_served *served, void *asker, bool streams)
+bool tc_served_add_asker(struct tc_served *served, void *asker, bool streams, bool calls)
 {
-    struct tc_served_asker a = {.asker = asker, .streams = streams};
+    struct tc_served_asker a = {.asker = asker, .streams = streams, .calls = calls};
     if (served->state == TC_SERVED_ENDED) {
         tell_end(served, &a);
         return true;
@@ -88,6 +88,15 @@ bool tc_served_add_asker(struct tc_served *served, void *asker, bool streams)
     return true;
 }
 
+/* Does a client wait that made the call? Others only look on. */
+static bool has_caller(const struct tc_served *served)
+{
+    for (size_t i = 0; i < served->asker_count; i++)
+        if (served->askers[i].calls)
+            return true;
+    return false;
+}
+
 void tc_served_forget(struct tc_api *api, const void *asker)
 {
     for (struct tc_served *served = api->served; served; served = served->next)
@@ -95,7 +104,7 @@ void tc_served_forget(struct tc_api *api, const void *asker)
             if (served->askers[i].asker != asker)
                 continue;
             served->askers[i] = served->askers[--served->asker_count];
-            if (!served->asker_count && !served->detached)
+            if (!has_caller(served) && !served->detached)
                 tc_served_cancel(served);
             return;
         }
