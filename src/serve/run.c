@@ -16,8 +16,10 @@ static const char *const reducible[] = {"timeout",  "memory",     "pids",   "dis
 struct wish {
     json_t *body; /* owned */
     const char *tool;
+    const char *access; /* a question to explain; NULL: none */
     const json_t *arguments, *limits, *input;
     int detach;
+    bool explains; /* without arguments, any arguments are meant */
 };
 
 /* ---- reading ---- */
@@ -38,7 +40,7 @@ static bool lists_tool(const struct tc_api *api, const char *name)
 /* NULL, or what is wrong with the members. */
 static const char *read_members(struct wish *w)
 {
-    static const char *const known[] = {"tool", "arguments", "limits", "stdin", "detach"};
+    static const char *const known[] = {"tool", "arguments", "limits", "stdin", "detach", "access"};
     const char *name;
     json_t *value;
     json_object_foreach(w->body, name, value)
@@ -47,13 +49,15 @@ static const char *read_members(struct wish *w)
         while (i < sizeof(known) / sizeof(known[0]) && strcmp(known[i], name) != 0)
             i++;
         if (i == sizeof(known) / sizeof(known[0]))
-            return "the members are tool, arguments, limits, stdin and detach";
+            return "the members are tool, arguments, limits, stdin and detach; to explain: access";
     }
     const json_t *detach = json_object_get(w->body, "detach");
     w->tool = json_string_value(json_object_get(w->body, "tool"));
     w->arguments = json_object_get(w->body, "arguments");
     w->limits = json_object_get(w->body, "limits");
     w->input = json_object_get(w->body, "stdin");
+    const json_t *access = json_object_get(w->body, "access");
+    w->access = json_string_value(access);
     w->detach = json_is_true(detach);
     if (!w->tool)
         return "\"tool\" must be the name of a tool";
@@ -65,6 +69,8 @@ static const char *read_members(struct wish *w)
         return "\"detach\" must be true or false";
     if (w->input && !json_is_string(w->input))
         return "\"stdin\" must be text";
+    if (access && !w->access)
+        return "\"access\" must be text, such as read /etc/passwd";
     return NULL;
 }
 
@@ -141,7 +147,7 @@ static struct toolcage_call *make_call(struct tc_api *api, void *asker, const st
         rc = toolcage_call_new(api->engine, api->config.policy, w->tool, &call, &err);
     if (rc == 0 && api->config.workspace)
         rc = toolcage_call_set(call, "workspace", api->config.workspace, &err);
-    if (rc == 0)
+    if (rc == 0 && (w->arguments || !w->explains))
         rc = set_arguments(call, w->arguments, &err);
     if (rc == 0)
         rc = set_limits(call, w->limits, &fault, &err);
@@ -286,7 +292,10 @@ void tc_run_call(struct tc_api *api, void *asker, const struct tc_api_request *r
         tc_api_refuse(api, asker, 503, "as many calls run as this server allows at once",
                       "try again after a second");
     else {
-        if (read_wish(api, asker, request, &w))
+        bool good = read_wish(api, asker, request, &w);
+        if (good && w.access)
+            tc_api_refuse(api, asker, 422, "\"access\" is for POST /v1/explain only", NULL);
+        else if (good)
             run_wish(api, asker, request, &w);
         json_decref(w.body);
     }
@@ -297,9 +306,10 @@ void tc_run_explain(struct tc_api *api, void *asker, const struct tc_api_request
     struct toolcage_error *err = NULL;
     struct wish w;
     char *text = NULL;
-    struct toolcage_call *call =
-        read_wish(api, asker, request, &w) ? make_call(api, asker, &w) : NULL;
-    if (call && toolcage_call_explain_json(call, NULL, &text, &err) < 0)
+    bool good = read_wish(api, asker, request, &w);
+    w.explains = true;
+    struct toolcage_call *call = good ? make_call(api, asker, &w) : NULL;
+    if (call && toolcage_call_explain_json(call, w.access, &text, &err) < 0)
         tc_api_refuse_error(api, asker, err);
     else if (call)
         tc_api_answer_text(api, asker, "application/json", text);
