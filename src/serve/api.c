@@ -95,7 +95,8 @@ static void cancel_call(struct tc_api *api, void *asker, const char *id)
 static const struct route {
     const char *method, *path;
     const char *allow; /* the methods of the path */
-    bool own;          /* only the user of this server */
+    bool own;          /* only an operator */
+    bool runs;         /* only a client that may start calls */
     void (*plain)(struct tc_api *api, void *asker);
     void (*named)(struct tc_api *api, void *asker, const char *id);
     void (*with)(struct tc_api *api, void *asker, const struct tc_api_request *request);
@@ -109,10 +110,15 @@ static const struct route {
     {.method = "GET", .path = "/v1/policy", .allow = "GET", .plain = answer_policy},
     {.method = "POST", .path = "/v1/explain", .allow = "POST", .with = tc_run_explain},
     {.method = "GET", .path = "/v1/calls", .allow = "GET, POST", .plain = list_calls},
-    {.method = "POST", .path = "/v1/calls", .allow = "GET, POST", .with = tc_run_call},
+    {.method = "POST",
+     .path = "/v1/calls",
+     .allow = "GET, POST",
+     .runs = true,
+     .with = tc_run_call},
     {.method = "GET", .path = "/v1/calls/{id}", .allow = "GET, DELETE", .both = show_call},
     {.method = "DELETE", .path = "/v1/calls/{id}", .allow = "GET, DELETE", .named = cancel_call},
     {.method = "GET", .path = "/v1/calls/{id}/result", .allow = "GET", .named = show_result},
+    {.method = "GET", .path = "/v1/audit", .allow = "GET", .own = true, .plain = tc_history_answer},
     {.method = "GET",
      .path = "/v1/approvals",
      .allow = "GET",
@@ -147,8 +153,11 @@ static void run_route(struct tc_api *api, void *asker, const struct route *route
                       const struct tc_api_request *request)
 {
     if (route->own && !request->operates)
-        tc_api_refuse(api, asker, 403, "only the user of this server may do that",
-                      "use its unix socket, or toolcage approvals");
+        tc_api_refuse(api, asker, 403, "only an operator may do that",
+                      "use the unix socket, the operator's token, or toolcage approvals");
+    else if (route->runs && !request->runs)
+        tc_api_refuse(api, asker, 403, "the operator's token starts no calls",
+                      "send the clients' token");
     else if (!request->json && strcmp(route->method, "POST") == 0)
         tc_api_refuse(api, asker, 415, "the body must be application/json", NULL);
     else if (route->plain)
@@ -210,6 +219,7 @@ void tc_api_close(struct tc_api *api)
     if (!api)
         return;
     tc_served_close(api);
+    tc_history_free(api->history);
     json_decref(api->tools);
     (void)toolcage_engine_unref(api->engine);
     free(api);

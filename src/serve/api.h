@@ -20,7 +20,8 @@ struct tc_api_request {
     const char *key; /* the header Idempotency-Key; NULL: none */
     bool json;       /* the body's type is application/json */
     bool streams;    /* the client accepts text/event-stream */
-    bool operates;   /* the client is the user of this server, and may answer for a person */
+    bool runs;       /* the client may start calls */
+    bool operates;   /* it may answer approvals and read the audit log */
 };
 
 /* How responses reach a client. `asker` is the HTTP server's handle of a request: it gets one
@@ -33,6 +34,8 @@ struct tc_api_wire {
     void (*event)(void *asker, const char *event, const char *text);
     void (*end)(void *asker);
     bool (*is_full)(const void *asker); /* does the client not read its events? */
+    /* A parameter of the query; NULL: it has none of this name. */
+    const char *(*argument)(const void *asker, const char *name);
 };
 
 struct tc_api_config {

@@ -8,6 +8,8 @@
 
 #include "serve/serve.h"
 
+enum { LIST_MAX = 8 << 20 }; /* bytes of subjects, which are those of clients */
+
 static void refuse_fault(struct tc_api *api, void *asker, const struct tc_queue_fault *fault)
 {
     const unsigned status = fault->code == TOOLCAGE_ENOT_FOUND ? 404
@@ -34,10 +36,14 @@ void tc_approvals_list(struct tc_api *api, void *asker)
         return;
     }
     json_t *list = json_array();
-    for (size_t i = 0; i < count; i++)
-        (void)json_array_append_new(list, describe(&queued[i]));
+    size_t shown = 0, bytes = 0;
+    for (; shown < count && bytes < LIST_MAX; shown++) {
+        bytes += strlen(queued[shown].subject);
+        (void)json_array_append_new(list, describe(&queued[shown]));
+    }
     tc_queue_free(queued, count);
-    tc_api_answer(api, asker, 200, json_pack("{s:o}", "approvals", list));
+    tc_api_answer(api, asker, 200,
+                  json_pack("{s:o, s:b}", "approvals", list, "more", shown < count));
 }
 
 /* ---- the answer ---- */

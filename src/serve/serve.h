@@ -66,6 +66,7 @@ struct tc_api {
     size_t served_count, running, live; /* live: running, or waiting for a person */
     size_t bytes;                       /* of all results */
     struct tc_metrics metrics;
+    struct tc_history *history; /* NULL: not read yet */
 };
 
 /* answer.c: responses. `problem` is one sentence, `hint` what to do (NULL: nothing). */
@@ -109,6 +110,11 @@ void tc_approvals_answer(struct tc_api *api, void *asker, const char *id,
                          const struct tc_api_request *request);
 /* Asks a person about the call. False: it is not asked, so the start decides. */
 bool tc_approvals_ask(struct tc_served *served);
+
+/* history.c: GET /v1/audit */
+struct tc_history;
+void tc_history_answer(struct tc_api *api, void *asker);
+void tc_history_free(struct tc_history *history); /* NULL is fine */
 
 /* metrics.c */
 void tc_metrics_count(struct tc_api *api, const struct tc_served *served, const json_t *result);

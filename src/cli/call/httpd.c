@@ -23,8 +23,8 @@ struct httpd {
     const struct tc_httpd_way *way;
     struct tc_writers writers;
     union tc_address at;
-    char *token, *certificate, *key;
-    bool shown; /* the token is new and must be printed */
+    char *token, *operator_token, *certificate, *key;
+    bool shown, operator_shown; /* the token is new and must be printed */
     long long idle_ms;
     unsigned calls; /* of the API, at the same time */
 };
@@ -33,11 +33,13 @@ struct httpd {
 
 int tc_httpd_check(const struct tc_args *args, struct tc_failure *failure)
 {
-    static const char *const need[] = {"token-file", "token-env", "no-token", "remote",
-                                       "host",       "tls-cert",  "tls-key",  "idle"};
+    static const char *const need[] = {"token-file", "token-env", "no-token",
+                                       "remote",     "host",      "tls-cert",
+                                       "tls-key",    "idle",      "operator-token-file"};
     static const char *const ways[] = {"token-file", "token-env", "no-token"};
     const char *first = NULL;
-    for (size_t i = 0; i < TC_COUNT(need) && !tc_args_has(args, "listen"); i++)
+    bool http = tc_args_has(args, "listen") || tc_args_has(args, "console");
+    for (size_t i = 0; i < TC_COUNT(need) && !http; i++)
         if (tc_args_has(args, need[i]))
             return tc_failure_set(failure, TOOLCAGE_EUSAGE, "add --listen 127.0.0.1:8931",
                                   "--%s is only for the HTTP server", need[i]);
@@ -72,6 +74,29 @@ static char *make_token(void)
     return token;
 }
 
+static int judge_token(char *token, const char *file, struct tc_failure *failure)
+{
+    return token ? tc_secret_judge(token, TOKEN_MIN, file ? file : "here", failure) : -1;
+}
+
+/* That of the person who answers approvals. A client that had it could approve its own calls. */
+static int get_operator_token(struct httpd *h, struct tc_failure *failure)
+{
+    const char *file = tc_args_value(h->args, "operator-token-file");
+    if (!file && !tc_args_has(h->args, "console"))
+        return 0;
+    h->operator_shown = !file;
+    h->operator_token = file ? tc_secret_read(file, true, h->writers, failure) : make_token();
+    if (!h->operator_token && !file)
+        return tc_failure_set(failure, TOOLCAGE_EMEMORY, NULL, "out of memory");
+    int rc = judge_token(h->operator_token, file, failure);
+    if (!rc && h->token && strcmp(h->token, h->operator_token) == 0)
+        rc = tc_failure_set(failure, TOOLCAGE_EUSAGE, "make a second token: openssl rand -hex 32",
+                            "clients and the operator have the same token, so clients could "
+                            "approve their calls");
+    return rc;
+}
+
 static int get_token(struct httpd *h, struct tc_failure *failure)
 {
     const char *file = tc_args_value(h->args, "token-file");
@@ -84,12 +109,7 @@ static int get_token(struct httpd *h, struct tc_failure *failure)
                       : make_token();
     if (!h->token && h->shown)
         return tc_failure_set(failure, TOOLCAGE_EMEMORY, NULL, "out of memory");
-    return h->token ? tc_secret_judge(h->token, TOKEN_MIN,
-                                      file   ? file
-                                      : name ? name
-                                             : "here",
-                                      failure)
-                    : -1;
+    return judge_token(h->token, file ? file : name, failure);
 }
 
 /* ---- the server's config ---- */
@@ -131,15 +151,17 @@ static char *write_config(const struct httpd *h, const struct tc_found *found)
     FILE *out = open_memstream(&text, &size);
     if (!out)
         return NULL;
-    (void)fprintf(out, "{\"port\":%u,\"idle_ms\":%lld,\"calls\":%u,\"local\":%s",
+    (void)fprintf(out, "{\"port\":%u,\"idle_ms\":%lld,\"calls\":%u,\"local\":%s,\"console\":%s",
                   h->way->socket ? 0 : tc_listen_port(&h->at), h->idle_ms, h->calls,
-                  h->way->socket ? "true" : "false");
+                  h->way->socket ? "true" : "false",
+                  tc_args_has(h->args, "console") ? "true" : "false");
     (void)fprintf(out, ",\"streams\":%s", tc_args_has(h->args, "stream") ? "true" : "false");
     put_text(out, "policy", found->path);
     put_text(out, "digest", toolcage_policy_digest(found->policy));
     put_text(out, "name", tc_args_value(h->args, "name"));
     put_text(out, "workspace", tc_args_value(h->args, "workspace"));
     put_text(out, "token", h->token);
+    put_text(out, "operator_token", h->operator_token);
     put_text(out, "certificate", h->certificate);
     put_text(out, "key", h->key);
     put_hosts(out, h);
@@ -163,6 +185,9 @@ static void print_address(const struct httpd *h)
     if (h->way->api)
         tc_cli_say("the API is served at %s://%s/v1/ (%s://%s/v1/openapi.json)", scheme, where,
                    scheme, where);
+    if (tc_args_has(h->args, "console"))
+        tc_cli_say("the console is at %s://%s/%s%s", scheme, where, h->operator_shown ? "#" : "",
+                   h->operator_shown ? h->operator_token : " (it asks for the operator's token)");
     tc_cli_say("the tools are served at %s://%s/mcp (older clients: %s://%s/sse)", scheme, where,
                scheme, where);
     if (h->shown)
@@ -188,7 +213,8 @@ static int prepare_httpd(struct httpd *h, struct tc_failure *failure)
     const char *key = tc_args_value(h->args, "tls-key");
     const char *idle = tc_args_value(h->args, "idle");
     h->idle_ms = tc_read_time("idle", idle ? idle : "30m", failure);
-    if (h->idle_ms < 0 || read_calls(h, failure) || get_token(h, failure))
+    if (h->idle_ms < 0 || read_calls(h, failure) || get_token(h, failure) ||
+        get_operator_token(h, failure))
         return -1;
     if (certificate && !(h->certificate = tc_secret_read(certificate, false, h->writers, failure)))
         return -1;
@@ -209,7 +235,8 @@ static int serve_http(struct httpd *h, const struct tc_found *found, struct tc_f
 {
     static char name[] = "toolcage-http";
     char *argv[] = {name, NULL};
-    const char *given = tc_args_value(h->args, "listen");
+    const char *listen = tc_args_value(h->args, "listen");
+    const char *given = listen ? listen : "127.0.0.1:8931"; /* for the console */
     _autofd_ int program = tc_sibling_open(name, "which serves over HTTP", failure);
     const char *local = h->way->socket;
     if (program < 0 || (!local && judge_address(h, given, failure)) || prepare_httpd(h, failure))
@@ -234,6 +261,7 @@ int tc_httpd_become(const struct tc_args *args, const struct tc_found *found,
         .args = args, .way = way, .writers = {found->policy, tc_args_value(args, "workspace")}};
     int rc = serve_http(&h, found, failure);
     free(h.token);
+    free(h.operator_token);
     free(h.certificate);
     free(h.key);
     return rc;

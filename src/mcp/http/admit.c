@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #include "mcp/http/web.h"
+#include "serve/console.h"
 
 /* ---- host names ---- */
 
@@ -49,14 +50,18 @@ static bool same(const char *said, const char *token)
     return differ == 0;
 }
 
-static bool has_token(const struct tc_web *web, const char *authorization)
+/* Compares with both tokens in any case, so that the time tells nothing about either. */
+static void find_rights(const struct tc_web *web, const char *authorization,
+                        struct tc_admitted *ret)
 {
     static const char scheme[] = "Bearer ";
-    if (!web->config.token)
-        return true;
-    if (!authorization || strncasecmp(authorization, scheme, sizeof(scheme) - 1) != 0)
-        return false;
-    return same(authorization + sizeof(scheme) - 1, web->config.token);
+    const struct tc_web_config *c = &web->config;
+    bool bears = authorization && strncasecmp(authorization, scheme, sizeof(scheme) - 1) == 0;
+    const char *said = bears ? authorization + sizeof(scheme) - 1 : "";
+    bool client = same(said, c->token ? c->token : "");
+    bool person = same(said, c->operator_token ? c->operator_token : "");
+    ret->operates = c->local || (person && c->operator_token);
+    ret->runs = c->token ? client : !ret->operates || c->local;
 }
 
 /* ---- routes ---- */
@@ -71,6 +76,11 @@ static const struct {
     {"/sse", "GET", "GET", TC_ROUTE_SSE},
     {"/messages", "POST", "POST", TC_ROUTE_MESSAGES},
 };
+
+static bool is_page(const struct tc_web *web, const char *url, const char *method)
+{
+    return web->config.console && strcmp(method, "GET") == 0 && tc_console_find(url);
+}
 
 static bool find_route(const struct tc_web *web, const char *url, const char *method,
                        enum tc_route *ret_route, struct tc_refusal *ret)
@@ -129,29 +139,44 @@ static bool judge_framing(const struct tc_heads *heads, struct tc_refusal *ret)
     return !ret->status;
 }
 
-bool tc_admit(const struct tc_web *web, const struct tc_heads *heads, const char *url,
-              const char *method, enum tc_route *ret_route, struct tc_refusal *ret)
+/* The checks of a request that may start calls or ask about them. */
+static bool judge_rights(const struct tc_web *web, const struct tc_heads *heads, const char *url,
+                         const char *method, struct tc_admitted *ret_admitted,
+                         struct tc_refusal *ret)
 {
+    find_rights(web, heads->authorization, ret_admitted);
+    if (!ret_admitted->runs && !ret_admitted->operates)
+        *ret =
+            (struct tc_refusal){401, "the token is missing or wrong: Authorization: Bearer TOKEN",
+                                "WWW-Authenticate", "Bearer"};
+    else if (find_route(web, url, method, &ret_admitted->route, ret) &&
+             ret_admitted->route != TC_ROUTE_API && !ret_admitted->runs)
+        *ret = (struct tc_refusal){403, "the operator's token starts no calls", NULL, NULL};
+    return !ret->status;
+}
+
+bool tc_admit(const struct tc_web *web, const struct tc_heads *heads, const char *url,
+              const char *method, struct tc_admitted *ret_admitted, struct tc_refusal *ret)
+{
+    *ret_admitted = (struct tc_admitted){.route = TC_ROUTE_PAGE};
     if (!judge_framing(heads, ret))
         return false;
     if (!heads->host || !is_ours(web, heads->host))
         *ret = (struct tc_refusal){403, "this server does not answer to that Host", NULL, NULL};
     else if (heads->origin && !is_own_origin(web, heads->origin))
         *ret = (struct tc_refusal){403, "pages of that Origin may not use this server", NULL, NULL};
-    else if (!has_token(web, heads->authorization))
-        *ret =
-            (struct tc_refusal){401, "the token is missing or wrong: Authorization: Bearer TOKEN",
-                                "WWW-Authenticate", "Bearer"};
-    if (ret->status || !find_route(web, url, method, ret_route, ret))
+    else if (is_page(web, url, method))
+        return true;
+    if (ret->status || !judge_rights(web, heads, url, method, ret_admitted, ret))
         return false;
-    if (*ret_route != TC_ROUTE_API && !heads->accepts_json && !heads->accepts_stream) {
+    if (ret_admitted->route != TC_ROUTE_API && !heads->accepts_json && !heads->accepts_stream) {
         *ret = (struct tc_refusal){406, "answers are application/json or text/event-stream", NULL,
                                    NULL};
         return false;
     }
-    if (strcmp(method, "GET") == 0 && *ret_route == TC_ROUTE_MCP && !heads->accepts_stream) {
+    if (strcmp(method, "GET") == 0 && ret_admitted->route == TC_ROUTE_MCP && !heads->accepts_stream) {
         *ret = (struct tc_refusal){406, "the stream of a session is text/event-stream", NULL, NULL};
         return false;
     }
-    return strcmp(method, "POST") != 0 || judge_body(heads, *ret_route, ret);
+    return strcmp(method, "POST") != 0 || judge_body(heads, ret_admitted->route, ret);
 }

@@ -34,7 +34,8 @@ static enum MHD_Result queue(struct MHD_Connection *connection, unsigned status,
     bool good =
         (!text || MHD_add_response_header(response, "Content-Type", type ? type : plain_type)) &&
         (!header || MHD_add_response_header(response, header, value)) &&
-        MHD_add_response_header(response, "Cache-Control", "no-store");
+        MHD_add_response_header(response, "Cache-Control", "no-store") &&
+        MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
     enum MHD_Result result = good ? MHD_queue_response(connection, status, response) : MHD_NO;
     MHD_destroy_response(response);
     return result;
@@ -194,8 +195,14 @@ static bool is_full(const void *asker)
            exchange->web->held > TC_WEB_HELD_MAX / 2;
 }
 
-const struct tc_api_wire tc_exchange_wire = {answer_api, set_allow, send_event, end_events,
-                                             is_full};
+static const char *find_argument(const void *asker, const char *name)
+{
+    const struct tc_exchange *exchange = asker;
+    return MHD_lookup_connection_value(exchange->connection, MHD_GET_ARGUMENT_KIND, name);
+}
+
+const struct tc_api_wire tc_exchange_wire = {answer_api, set_allow, send_event,
+                                             end_events, is_full,   find_argument};
 
 static void take_api(struct tc_exchange *exchange)
 {
@@ -216,7 +223,8 @@ static void take_api(struct tc_exchange *exchange)
                                          .json = tc_heads_say_json(&heads),
                                          .streams = heads.has_accept && heads.accepts_stream &&
                                                     !heads.accepts_json,
-                                         .operates = exchange->web->config.local});
+                                         .runs = exchange->runs,
+                                         .operates = exchange->operates});
 }
 
 /* ---- the message ---- */
@@ -331,7 +339,7 @@ static enum MHD_Result begin_exchange(struct tc_web *web, struct MHD_Connection 
 {
     struct tc_heads heads;
     struct tc_refusal refusal;
-    enum tc_route route = TC_ROUTE_MCP;
+    struct tc_admitted admitted;
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     struct tc_mcp_http_wire *wire = info ? info->socket_context : NULL;
@@ -339,15 +347,21 @@ static enum MHD_Result begin_exchange(struct tc_web *web, struct MHD_Connection 
         return MHD_NO;
     tc_heads_read(connection, &heads);
     heads.loose = !tc_heads_are_plain(connection, method, version);
-    if (!tc_admit(web, &heads, url, method, &route, &refusal))
+    if (!tc_admit(web, &heads, url, method, &admitted, &refusal))
         return refuse_early(connection, wire, url, &refusal);
+    if (admitted.route == TC_ROUTE_PAGE) {
+        wire->deadline_ms = tc_web_now_ms() + TC_WEB_HEAD_MS;
+        return tc_page_send(connection, url);
+    }
     struct tc_exchange *exchange = calloc(1, sizeof(*exchange));
     if (!exchange)
         return MHD_NO;
     *exchange = (struct tc_exchange){.web = web,
                                      .connection = connection,
                                      .wire = wire,
-                                     .route = route,
+                                     .route = admitted.route,
+                                     .runs = admitted.runs,
+                                     .operates = admitted.operates,
                                      .method = method,
                                      .path = url,
                                      .takes_json = heads.accepts_json,

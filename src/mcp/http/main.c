@@ -69,6 +69,8 @@ static bool take_config(struct program *p)
         p->hosts[i] = json_string_value(json_array_get(hosts, i));
     *c = (struct tc_web_config){
         .token = text_of(p, "token"),
+        .operator_token = text_of(p, "operator_token"),
+        .console = json_is_true(json_object_get(p->config, "console")),
         .hosts = p->hosts,
         .port = (unsigned)json_integer_value(json_object_get(p->config, "port")),
         .certificate = text_of(p, "certificate"),

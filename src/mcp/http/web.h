@@ -31,8 +31,11 @@ enum {
 
 /* The parsed config; all pointers are borrowed. */
 struct tc_web_config {
-    const char *token;  /* NULL: no token is required */
-    const char **hosts; /* host names that clients may use, NULL-terminated */
+    const char *token; /* NULL: no token is required */
+    const char
+        *operator_token; /* of a person who answers approvals and starts no call; NULL: none */
+    bool console;        /* serve the operator's web page */
+    const char **hosts;  /* host names that clients may use, NULL-terminated */
     unsigned port;
     const char *certificate, *key; /* PEM; NULL: no TLS */
     int64_t idle_ms;               /* maximum idle time of a session */
@@ -61,7 +64,14 @@ struct tc_client {
     int64_t used_ms;
 };
 
-enum tc_route { TC_ROUTE_MCP, TC_ROUTE_SSE, TC_ROUTE_MESSAGES, TC_ROUTE_API };
+enum tc_route { TC_ROUTE_MCP, TC_ROUTE_SSE, TC_ROUTE_MESSAGES, TC_ROUTE_API, TC_ROUTE_PAGE };
+
+/* What a request was admitted for. */
+struct tc_admitted {
+    enum tc_route route;
+    bool runs;     /* the client may start calls */
+    bool operates; /* the client may answer approvals and read the audit log */
+};
 
 /* One HTTP request. */
 struct tc_exchange {
@@ -70,6 +80,7 @@ struct tc_exchange {
     struct MHD_Connection *connection;
     struct tc_mcp_http_wire *wire;
     enum tc_route route;
+    bool runs, operates;       /* see struct tc_admitted */
     const char *method, *path; /* libmicrohttpd's */
     char *body;
     size_t length, size;
@@ -122,9 +133,10 @@ struct tc_refusal {
 
 /* Is the body JSON? */
 bool tc_heads_say_json(const struct tc_heads *heads);
-/* admit.c: may this request be handled? *ret_route is its route. False: *ret is the refusal. */
+/* admit.c: may this request be handled? False: *ret is the refusal. Anyone on this host may read
+ * the files of the page (TC_ROUTE_PAGE). */
 bool tc_admit(const struct tc_web *web, const struct tc_heads *heads, const char *url,
-              const char *method, enum tc_route *ret_route, struct tc_refusal *ret);
+              const char *method, struct tc_admitted *ret_admitted, struct tc_refusal *ret);
 
 /* wires.c */
 int64_t tc_web_now_ms(void);
@@ -165,6 +177,9 @@ void tc_exchanges_tick(struct tc_web *web, int64_t now_ms);
 
 /* How the API's responses reach their clients. */
 extern const struct tc_api_wire tc_exchange_wire;
+
+/* page.c: sends a file of the page */
+enum MHD_Result tc_page_send(struct MHD_Connection *connection, const char *url);
 
 /* stream.c */
 enum MHD_Result tc_stream_begin(struct tc_exchange *exchange);

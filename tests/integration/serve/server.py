@@ -102,16 +102,19 @@ class Server:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
         )
-        self.said, self.socket, self.port, self.token = "", None, None, None
+        self.said, self.socket, self.port, self.token, self.operator = "", None, None, None, None
         for line in self.process.stderr:
             self.said += line.decode()
             local = re.search(r"unix socket (\S+)", line.decode())
             tcp = re.search(r"API is served at http://127.0.0.1:(\d+)/v1/", line.decode())
             token = re.search(r"Bearer (\S+)", line.decode())
+            console = re.search(r"console is at \S+/#(\S+)", line.decode())
+            self.operator = console.group(1) if console else self.operator
             self.socket = local.group(1) if local else self.socket
             self.port = int(tcp.group(1)) if tcp else self.port
             self.token = token.group(1) if token else self.token
-            if self.socket or (self.port and self.token):
+            tokenless = {"--no-token", "--token-file"} & set(args) and "the tools are served" in line.decode()
+            if self.socket or (self.port and (self.token or tokenless)):
                 break
 
     def __enter__(self):
