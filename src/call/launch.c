@@ -27,6 +27,7 @@
 
 #include "base/clock.h"
 #include "base/process.h"
+#include "base/stacks.h"
 #include "plan/protocol.h"
 #include "spawn/own.h"
 #include "spawn/spawn.h"
@@ -224,7 +225,7 @@ static int launch(struct launch *l, const char *path, struct toolcage_error **er
         return tc_fail_memory(err);
     start_from_above(l);
     if (l->stack)
-        (void)munmap(l->stack, 2 * (size_t)STACK);
+        tc_stack_free(l->stack, 2 * (size_t)STACK);
     if (!l->errnum)
         return 0;
     why.errnum = l->errnum;

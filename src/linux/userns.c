@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/fd.h"
+#include "base/stacks.h"
 #include "base/sys.h"
 
 void tc_id_map(char out[TC_ID_MAP_SIZE], unsigned inside, unsigned outside)
@@ -71,7 +72,7 @@ void tc_userns_holder_reap(struct tc_userns_holder *c)
         ;
     c->pid = -1;
     if (c->stack != MAP_FAILED)
-        (void)munmap(c->stack, STACK);
+        tc_stack_free(c->stack, STACK);
     c->stack = MAP_FAILED;
 }
 

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/stacks.h"
 #include "base/strv.h"
 #include "spawn/spawn.h"
 
@@ -50,7 +51,7 @@ static pid_t clone_child(struct child *c)
     pid_t pid = clone(become, stack + STACK, CLONE_VM | CLONE_VFORK, c);
     int errnum = errno;
     (void)syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, KERNEL_SIGSET);
-    (void)munmap(stack, STACK);
+    tc_stack_free(stack, STACK);
     errno = errnum;
     return pid;
 }
