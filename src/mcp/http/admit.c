@@ -174,7 +174,8 @@ bool tc_admit(const struct tc_web *web, const struct tc_heads *heads, const char
                                    NULL};
         return false;
     }
-    if (strcmp(method, "GET") == 0 && ret_admitted->route == TC_ROUTE_MCP && !heads->accepts_stream) {
+    if (strcmp(method, "GET") == 0 && ret_admitted->route == TC_ROUTE_MCP &&
+        !heads->accepts_stream) {
         *ret = (struct tc_refusal){406, "the stream of a session is text/event-stream", NULL, NULL};
         return false;
     }
