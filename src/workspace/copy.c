@@ -134,7 +134,8 @@ static int copy_attribute(int from, int to, const char *name)
 }
 
 /* Copies the attributes that programs of any user can set: access control lists, too, but not the
- * marks of overlayfs. A list that names ids which are not mapped here cannot be copied; without it,
+ * marks of overlayfs. File systems limit attributes more than content, so one that does not fit is
+ * left out. A list that names ids which are not mapped here cannot be copied; without it,
  * the mode's group bits, which are the list's mask, would give the group more than the list did. */
 static int copy_attributes(int from, int to, mode_t mode)
 {
@@ -146,8 +147,8 @@ static int copy_attributes(int from, int to, mode_t mode)
     for (ssize_t at = 0; at < n; at += (ssize_t)strlen(names + at) + 1) {
         bool acl = strcmp(names + at, list) == 0;
         bool copied = acl || (tc_startswith(names + at, user) && !tc_startswith(names + at, mark));
-        if (copied && copy_attribute(from, to, names + at) < 0 &&
-            (acl ? fchmod(to, mode & 0707) < 0 : errno != ENOTSUP))
+        if (copied && copy_attribute(from, to, names + at) < 0 && acl &&
+            fchmod(to, mode & 0707) < 0)
             return -1;
     }
     return n < 0 && errno != ENOTSUP ? -1 : 0;
