@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/path.h"
@@ -108,25 +109,46 @@ static void note_rest(struct tc_gathering *g, size_t from, int errnum)
     }
 }
 
-bool tc_carry_out(struct tc_gathering *g)
+/* New versions of files are on the disk already; a new directory takes a block and a name there. */
+static bool has_room(struct tc_steps *s)
+{
+    for (size_t i = 0; i < s->root_count; i++) {
+        const struct tc_step_root *r = &s->roots[i];
+        struct statvfs disk;
+        uint64_t count = 0;
+        for (size_t j = 0; j < s->count; j++)
+            count +=
+                s->steps[j].kind == TC_STEP_MAKE && s->roots[s->steps[j].root].device == r->device;
+        if (!count || fstatvfs(r->fd, &disk) < 0 ||
+            (count <= disk.f_bavail && (!disk.f_files || count <= disk.f_favail)))
+            continue;
+        s->errnum = ENOSPC;
+        s->where = r->path;
+        return false;
+    }
+    return true;
+}
+
+enum tc_commit_end tc_carry_out(struct tc_gathering *g)
 {
     struct tc_workspace *w = g->cage->workspace;
     struct tc_steps *s = w->steps;
     size_t left = 0;
     if (!s || (!s->count && !s->place_count))
-        return true;
-    bool begun = !s->errnum && tc_layers_keep(w, w->journal->name) == 0 &&
+        return TC_COMMIT_DONE;
+    bool begun = !s->errnum && has_room(s) && tc_layers_keep(w, w->journal->name) == 0 &&
                  tc_journal_list(w->journal, s) == 0;
     if (begun && tc_steps_apply(s, note_failed, g, &left) == 0) {
         tc_layers_free(w);
-        return true;
+        return TC_COMMIT_DONE;
     }
-    note_rest(g, left, s->errnum ? s->errnum : errno);
+    s->errnum = s->errnum ? s->errnum : errno;
     if (begun) {
+        note_rest(g, left, s->errnum);
         tc_journal_leave(w->journal);
-        return false;
+        return TC_COMMIT_WAITS;
     }
     tc_steps_clear(s);
     tc_layers_free(w);
-    return true;
+    return TC_COMMIT_NONE;
 }

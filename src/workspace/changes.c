@@ -21,7 +21,7 @@
 #include "workspace/copy.h"
 #include "workspace/inline_collect.h"
 #include "workspace/journal.h"
-#include "workspace/room.h"
+#include "workspace/layer.h"
 #include "workspace/rows.h"
 
 /* Deeper entries are not committed, so that the next call can still walk the tree. */
@@ -257,7 +257,7 @@ static int visit_copy(void *userdata, const struct tc_walk_entry *walked)
                                          : stays_away(g, e->relative, e->st->stx_mode, guarded);
     g->sets_mode[e->depth] = g->commit && !row.held && S_ISDIR(e->st->stx_mode);
     tc_carry_undone(g, e->relative, row.held);
-    row.cache = guarded
+    row.cache = guarded || g->full
                     ? 0
                     : tc_cache_entry(g->cage, g->item, e,
                                      &(struct tc_cache_change){
@@ -516,7 +516,8 @@ static void gathering_done(struct tc_gathering *g)
 /* Is every change listed, and did nothing fail? */
 static bool rows_told(const struct tc_gathering *g)
 {
-    return !g->undone && !g->found->failure.code && !g->found->omitted_changes;
+    return !g->undone && !g->found->failure.code && !g->cage->outcome->failure.code &&
+           !g->found->omitted_changes;
 }
 
 /* The limit of bytes to read; a commit is limited already. 0: the usual one. */
@@ -538,57 +539,75 @@ static void end_gathering(struct tc_gathering *g, bool waits)
     const struct tc_choice *choice = g->cage->workspace->choice;
     if (g->undone)
         (void)tc_not_brought_back(g->found, g->undone_path, g->undone_errno, g->undone, waits);
-    if (rows_told(g) && (!choice || choice->plain))
+    if (rows_told(g) && !g->full && (!choice || choice->plain))
         tc_keeping_shed(&g->keeping, g->found, choice ? NULL : tc_commit_steering);
     if (tc_keeping_end(&g->keeping) < 0)
-        (void)tc_not_kept(g->found);
+        (void)tc_not_kept(g->cage, g->found);
 }
 
-static void gather_all(struct tc_cage *cage, bool commit, struct tc_outcome *found)
+static void gather_item(struct tc_gathering *g)
+{
+    const struct tc_item *item = g->item;
+    int rc = 0;
+    tc_strv_done(&g->trusted.sound);
+    g->looked = false;
+    tc_commit_item(g->cage->workspace);
+    if (item->name && !item->part)
+        gather_file(g);
+    else if ((item->writable && !item->part) || item->layers >= 0)
+        rc = gather_tree(g);
+    if (rc < 0)
+        (void)tc_not_gathered(g->cage->workspace, g->found);
+}
+
+/* False: nothing could be committed, and nothing is staged. `full`: after that. */
+static bool gather_all(struct tc_cage *cage, bool commit, bool full, struct tc_outcome *found)
 {
     struct tc_trees *t = cage->trees;
     struct tc_workspace *w = cage->workspace;
     _auto_(gathering_done) struct tc_gathering g = {
-        .cage = cage, .found = found, .asks = asks(cage, commit)};
+        .cage = cage, .found = found, .asks = full || asks(cage, commit), .full = full};
     g.reader.most = bytes_to_read(w);
     g.trusted.left = TC_TRUSTED_MAX;
     g.trusted.unreviewed = !g.asks && !w->choice;
     tc_keeping_begin(&g.keeping, w->held, cage->plan);
-    if (compare_overlays(cage) < 0) {
-        (void)tc_not_gathered(w, found);
-        return;
-    }
-    struct tc_room lacking = {0};
-    if (commit && tc_room_lacks(cage, &lacking) && w->choice) {
-        (void)tc_room_fail(&lacking, cage->plan->call, found); /* everything stays staged */
-        return;
-    }
-    commit = commit && !lacking.path;
-    if (lacking.path)
-        g.asks = g.keeping.must = true;
-    tc_commit_begin(w);
+    g.keeping.must |= full;
     tc_session_keep_begin(&g.session, cage);
     for (size_t i = 0; i < t->item_count; i++) {
-        const struct tc_item *item = g.item = &t->items[i];
-        tc_strv_done(&g.trusted.sound);
-        g.looked = false;
-        tc_commit_item(w);
+        g.item = &t->items[i];
         /* through a bind mount the host would have every change, however the tool ended */
-        g.commit = commit || (item->name && cage->plan->workspace == TC_WORKSPACE_BIND);
-        int rc = 0;
-        if (item->name && !item->part)
-            gather_file(&g);
-        else if ((item->writable && !item->part) || item->layers >= 0)
-            rc = gather_tree(&g);
-        if (rc < 0)
-            (void)tc_not_gathered(w, found);
+        g.commit = commit || (!full && g.item->name && cage->plan->workspace == TC_WORKSPACE_BIND);
+        gather_item(&g);
     }
-    bool waits = !tc_carry_out(&g);
+    enum tc_commit_end carried = tc_carry_out(&g);
+    if (carried == TC_COMMIT_NONE) {
+        tc_keeping_drop(&g.keeping);
+        tc_session_keep_drop(&g.session, cage);
+        return false;
+    }
     w->over |= g.reader.most && g.reader.refused;
-    end_gathering(&g, waits);
-    if (lacking.path)
-        (void)tc_room_fail(&lacking, cage->plan->call, found);
+    end_gathering(&g, carried == TC_COMMIT_WAITS);
     tc_session_keep_end(&g.session, cage, found);
+    return true;
+}
+
+/* Half a commit is worse than none: if there is no room for all new versions, all changes are
+ * staged, as they are already in a commit of staged changes. */
+static void gather_whole(struct tc_cage *cage, bool commit, struct tc_outcome *found)
+{
+    struct tc_workspace *w = cage->workspace;
+    struct tc_outcome first = {0};
+    tc_commit_begin(w);
+    bool done = gather_all(cage, commit, false, &first);
+    if (done) {
+        tc_workspace_merge(found, &first);
+    } else {
+        const struct tc_steps *steps = TAKE(w->steps);
+        if (!w->choice)
+            (void)gather_all(cage, false, true, found);
+        (void)tc_not_written(found, steps->where, steps->errnum, cage->plan->call);
+    }
+    tc_outcome_done(&first);
 }
 
 /* Commits nothing without a journal: an interruption would not be completed. */
@@ -599,6 +618,7 @@ void tc_workspace_gather_into(struct tc_cage *cage, bool commit, struct tc_outco
     struct tc_steps steps;
     bool commits = tc_workspace_commits(cage, commit);
     int rc = commits ? -1 : 0;
+    tc_layers_release(w);
     for (int tries = 0; rc < 0 && tries < 8; tries++) {
         tc_journal_end(&journal);
         rc = tc_journal_begin(&journal, w->journals, cage->plan->tool, w->inline_collect != NULL);
@@ -608,7 +628,10 @@ void tc_workspace_gather_into(struct tc_cage *cage, bool commit, struct tc_outco
     tc_steps_begin(&steps, journal.temporary, cage->trees->host->privileged);
     w->journal = &journal;
     w->steps = commits && rc == 0 ? &steps : NULL;
-    gather_all(cage, commit, found);
+    if (compare_overlays(cage) < 0)
+        (void)tc_not_gathered(w, found);
+    else
+        gather_whole(cage, commit, found);
     tc_journal_end(&journal);
     tc_steps_done(&steps);
     w->journal = NULL;

@@ -347,6 +347,7 @@ static const char *stage(const struct tc_cage *cage, const struct tc_item *item,
         return NULL;
     if (tc_steps_waits(tc_commit_undone, errno)) {
         s->errnum = errno;
+        s->where = item->mount->from;
         return NULL;
     }
     int saved = errno;

@@ -83,6 +83,8 @@ void tc_save_removal(struct tc_keeping *k, const struct tc_cage *cage,
  * which would otherwise use up the store. `held`: only if that is the reason for all; NULL: any
  * reason. */
 void tc_keeping_shed(struct tc_keeping *k, struct tc_outcome *found, const char *held);
+/* Forgets what was staged, and keeps the call's stored changes. */
+void tc_keeping_drop(struct tc_keeping *k);
 /* Replaces the call's stored changes by the new ones; if there are none, deletes the old. 0, or -1
  * with errno: changes were lost. */
 int tc_keeping_end(struct tc_keeping *k);

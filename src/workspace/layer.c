@@ -28,6 +28,10 @@
 
 static const char layers[] = "layers"; /* in the state directory */
 
+/* In the layer's own directory: a tool that fills the disk must leave room for the journal. */
+static const char reserve[] = "reserve";
+enum { RESERVED = 4 << 20, LEFT_MAX = 32 };
+
 /* overlayfs marks a directory with replaced content by an attribute. */
 static bool keeps_attributes(int dir)
 {
@@ -110,6 +114,12 @@ static int begin_layer(struct tc_cage *cage, const struct tc_item *item, int sto
     return own;
 }
 
+static bool reserves(int own)
+{
+    _autofd_ int fd = openat(own, reserve, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    return fd >= 0 && (fallocate(fd, 0, 0, RESERVED) == 0 || errno == EOPNOTSUPP);
+}
+
 /* Only the caller may enter the directory `own`; the one in it belongs to the owner of the
  * workspace, who appears as the tool's id. */
 static int fill_layer(struct tc_cage *cage, const struct tc_item *item, int own)
@@ -120,7 +130,9 @@ static int fill_layer(struct tc_cage *cage, const struct tc_item *item, int own)
         if (mkdirat(own, names[i], 0755) < 0 ||
             (t->host->privileged && fchownat(own, names[i], item->uid, item->gid, 0) < 0))
             return -1;
-    return tc_tree_keep(t, openat(own, "l", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    return reserves(own)
+               ? tc_tree_keep(t, openat(own, "l", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC))
+               : -1;
 }
 
 /* False: a tmpfs must do. Files of a workspace in memory are not moved to a disk, nor the other way
@@ -200,6 +212,30 @@ int tc_layer_look(const char *name)
     return own < 0 ? -1 : tc_resolve_beneath(own, "l/u");
 }
 
+void tc_layers_release(const struct tc_workspace *w)
+{
+    for (size_t i = 0; i < w->layer_count; i++) {
+        _autofree_ char *at = tc_format("%s/%s", w->layers[i].name, reserve);
+        if (at)
+            (void)unlinkat(w->layers[i].store, at, 0);
+    }
+}
+
+char *tc_layers_leave(const struct tc_workspace *w, const char *call)
+{
+    char *first = NULL;
+    for (size_t i = 0; i < w->layer_count; i++) {
+        const struct tc_disk_layer *layer = &w->layers[i];
+        _autofree_ char *name = tc_format("%s.%zu", call, i);
+        bool left = name && !tc_layer_untouched(layer->item) &&
+                    tc_store_count(layer->store) < LEFT_MAX &&
+                    tc_store_place(layer->store, layer->name, layer->store, name, false) == 0;
+        if (left && !first)
+            first = tc_format("%s/%s/%s/l/u", tc_state_given(), layers, name);
+    }
+    return first;
+}
+
 void tc_layers_remove(struct tc_workspace *w)
 {
     while (w->layer_count) {
@@ -247,7 +283,7 @@ int tc_layer_make(struct tc_cage *cage, struct tc_item *item, const char **ret_h
     bool on_disk = make_on_disk(cage, item);
     if (!on_disk && prefers_bind(cage, item)) {
         *ret_what = "the state directory (XDG_STATE_HOME) must be outside and on ext4, xfs or "
-                    "btrfs to hold the changes of";
+                    "btrfs, with some MiB free, to hold the changes of";
         errno = 0;
         return -1;
     }

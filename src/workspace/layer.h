@@ -28,6 +28,11 @@ int tc_layers_keep(const struct tc_workspace *w, const char *journal);
 void tc_layers_free(const struct tc_workspace *w);
 /* Opens the new versions in a layer of a dead process. -1 with errno. */
 int tc_layer_look(const char *name);
+/* Frees the space that the layers reserve for the journal and the list of staged changes. */
+void tc_layers_release(const struct tc_workspace *w);
+/* What could not be committed or staged stays in its layer, under the name of the call. Returns the
+ * first such directory, for the user, owned; NULL: none. */
+char *tc_layers_leave(const struct tc_workspace *w, const char *call);
 /* Removes the layers that are on a disk. May take long. */
 void tc_layers_remove(struct tc_workspace *w);
 /* Removes those of dead helpers; returns how many. Thread-safe. */

@@ -21,6 +21,7 @@ struct tc_gathering {
     char *undone_path;
     int undone_errno;
     bool asks; /* nothing is committed without approval */
+    bool full; /* nothing could be committed: all of it is staged, caches, too */
     struct tc_keeping keeping;
     struct tc_session_keeping session;
     struct tc_reader reader;
@@ -78,7 +79,10 @@ void tc_carry_undone(struct tc_gathering *g, const char *relative, const char *h
 /* The number of the next step; and the steps from `first` on belong to the last row. */
 size_t tc_carry_next(const struct tc_gathering *g);
 void tc_carry_link(struct tc_gathering *g, size_t first);
-/* Applies the steps, unless there is no space for the new versions or for the list. False: the rest
- * waits for a sweep. */
-bool tc_carry_out(struct tc_gathering *g);
+enum tc_commit_end {
+    TC_COMMIT_DONE,
+    TC_COMMIT_WAITS, /* for a sweep, which takes the remaining steps */
+    TC_COMMIT_NONE,  /* the new versions or the list could not be written: see steps->errnum */
+};
+enum tc_commit_end tc_carry_out(struct tc_gathering *g);
 #endif

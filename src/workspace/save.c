@@ -280,16 +280,29 @@ static int finish_keeping(struct tc_keeping *k)
     return k->own < 0 ? 0 : renameat(k->dir, k->name, k->dir, call);
 }
 
+static void keeping_done(struct tc_keeping *k)
+{
+    if (k->own >= 0)
+        (void)close(k->own);
+    tc_held_list_done(&k->list);
+    *k = (struct tc_keeping){.dir = -1, .own = -1};
+}
+
+void tc_keeping_drop(struct tc_keeping *k)
+{
+    if (k->own >= 0)
+        (void)tc_remove_tree(k->dir, k->name);
+    keeping_done(k);
+}
+
 int tc_keeping_end(struct tc_keeping *k)
 {
     int rc = finish_keeping(k), saved = errno;
-    if (rc < 0 && k->own >= 0)
-        (void)tc_remove_tree(k->dir, k->name);
-    if (k->own >= 0)
-        (void)close(k->own);
-    rc = k->must ? rc : 0; /* a lost change is an error only with commit = "ask" */
-    tc_held_list_done(&k->list);
-    *k = (struct tc_keeping){.dir = -1, .own = -1};
+    bool must = k->must; /* a lost change is an error only with commit = "ask" */
+    if (rc < 0)
+        tc_keeping_drop(k);
+    else
+        keeping_done(k);
     errno = saved;
-    return rc;
+    return must ? rc : 0;
 }

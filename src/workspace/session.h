@@ -91,6 +91,8 @@ void tc_session_keep_removal(struct tc_session_keeping *s, const struct tc_cage 
                              const struct tc_copied *entry, const char *held);
 /* Parts of a layer could not be examined. */
 void tc_session_keep_skipped(struct tc_session_keeping *s, int64_t count);
+/* Forgets what was stored. */
+void tc_session_keep_drop(struct tc_session_keeping *s, const struct tc_cage *cage);
 /* Stores /tmp, then replaces the old state. On failure the old state stays, and the failure is
  * written. */
 void tc_session_keep_end(struct tc_session_keeping *s, struct tc_cage *cage,

@@ -226,6 +226,21 @@ static void fail_keeping(const struct tc_session_keeping *s, const struct tc_cag
                            "session %s could not be stored, so this call did not change it", name);
 }
 
+static void keeping_done(struct tc_session_keeping *s)
+{
+    tc_held_list_done(&s->k.list);
+    if (s->k.own >= 0)
+        (void)close(s->k.own);
+}
+
+void tc_session_keep_drop(struct tc_session_keeping *s, const struct tc_cage *cage)
+{
+    if (!s->active)
+        return;
+    (void)tc_remove_tree(cage->workspace->session->own, s->tree);
+    keeping_done(s);
+}
+
 void tc_session_keep_end(struct tc_session_keeping *s, struct tc_cage *cage,
                          struct tc_outcome *found)
 {
@@ -245,7 +260,5 @@ void tc_session_keep_end(struct tc_session_keeping *s, struct tc_cage *cage,
         found->note = tc_format("session %s does not store %zu sockets, pipes or devices",
                                 record.name, s->dropped);
     tc_session_record_done(&record);
-    tc_held_list_done(&s->k.list);
-    if (s->k.own >= 0)
-        (void)close(s->k.own);
+    keeping_done(s);
 }

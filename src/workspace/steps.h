@@ -74,7 +74,8 @@ struct tc_steps {
     bool leans;                                     /* the current decision depends on a removal */
     bool fresh[TC_WALK_DEEPEST + 2];                /* by depth: will a step make the directory? */
     enum tc_steps_apart apart[TC_WALK_DEEPEST + 2]; /* by depth: its quota, from the layer's */
-    int errnum; /* no space for the new versions: nothing is committed */
+    int errnum;        /* no space for the new versions: nothing is committed */
+    const char *where; /* the granted directory whose disk is full; borrowed, NULL: the journal's */
     /* while it is applied */
     int journal;     /* -1: no step is counted */
     int64_t counter; /* where the journal counts */

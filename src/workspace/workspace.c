@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "base/path.h"
+#include "workspace/layer.h"
 #include "workspace/session.h"
 
 void tc_workspace_start(struct tc_workspace *w)
@@ -151,11 +152,27 @@ int tc_not_brought_back(struct tc_outcome *found, const char *place, int errnum,
                         -1, "%s could not be committed, one of %zu changes", path, count);
 }
 
-int tc_not_kept(struct tc_outcome *found)
+int tc_not_kept(const struct tc_cage *cage, struct tc_outcome *found)
 {
+    int errnum = errno;
+    _autofree_ char *left = tc_layers_leave(cage->workspace, cage->plan->call);
+    _autofree_ char *copies = left ? tc_format("; what the tool wrote is in %s", left) : NULL;
+    _autofree_ char *hint =
+        tc_format("apply or discard what `toolcage changes` lists, or make room in the state "
+                  "directory; then run the call again%s",
+                  copies ? copies : "");
     return tc_cage_fail(&(struct tc_cage){.outcome = found},
-                        TC_WHY_ERRNO(TOOLCAGE_EBACKEND, "collect", "changes", errno,
-                                     "apply or discard what `toolcage changes` lists, or make room "
-                                     "in the state directory; then run the call again"),
-                        -1, "the staged changes could not be stored");
+                        TC_WHY_ERRNO(TOOLCAGE_EBACKEND, "collect", "changes", errnum, hint), -1,
+                        "the staged changes could not be stored");
+}
+
+int tc_not_written(struct tc_outcome *found, const char *where, int errnum, const char *call)
+{
+    const char *path = where ? where : "the state directory";
+    _autofree_ char *hint =
+        tc_format("make room there; then `toolcage changes %s commit` applies them", call);
+    return tc_cage_fail(&(struct tc_cage){.outcome = found},
+                        TC_WHY_ERRNO(TOOLCAGE_EBACKEND, "collect", path, errnum, hint), -1,
+                        "nothing was applied: the changes could not be written to the disk of %s",
+                        path);
 }

@@ -115,7 +115,10 @@ int tc_not_gathered(const struct tc_workspace *w, struct tc_outcome *found);
  * them. */
 int tc_not_brought_back(struct tc_outcome *found, const char *place, int errnum, size_t count,
                         bool waits);
-int tc_not_kept(struct tc_outcome *found);
+int tc_not_kept(const struct tc_cage *cage, struct tc_outcome *found);
+/* Nothing was committed, because the new versions could not be written `where` (NULL: a journal, in
+ * the state directory). */
+int tc_not_written(struct tc_outcome *found, const char *where, int errnum, const char *call);
 
 /* place.c: selects what the cage shows at each granted path. */
 int tc_workspace_trees(struct tc_cage *cage);

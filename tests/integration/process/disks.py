@@ -7,6 +7,7 @@ import os
 import shutil
 import stat
 import struct
+import subprocess
 import tempfile
 
 import scene  # first: it says where the next ones are
@@ -181,7 +182,8 @@ def full_disk(s):
     )
     check(
         answer.status == "error"
-        and "MiB on the disk of" in answer.error["message"]
+        and f"nothing was applied: the changes could not be written to the disk of {s.ws}"
+        in answer.error["message"]
         and f"toolcage changes {answer.call} commit" in answer.error["hint"],
         "changes that do not fit on the disk are an error that says how to go on",
         answer,
@@ -202,6 +204,122 @@ def full_disk(s):
     done = s.toolcage("changes", answer.call)
     check("big" in done.stdout and "gone" in done.stdout, "the rest still waits", done)
     s.toolcage("changes", answer.call, "discard")
+
+
+def full_together(s):
+    """Each directory's changes fit on the disk, but not all: what was moved is not lost."""
+    big, other = (os.path.join(s.ws, name) for name in ("big", "other"))
+    os.mkdir(big)
+    os.mkdir(other)
+    content = os.urandom(12 << 20)
+    with open(os.path.join(other, "y"), "wb") as out:
+        out.write(content)
+    answer = s.shell(
+        f"dd if=/dev/zero of={big}/new bs=1M count=20 2>/dev/null; cd {other};"
+        " dd if=/dev/zero of=a bs=1M count=8 2>/dev/null; mv y y2; mkdir __pycache__; echo x > __pycache__/x.pyc",
+        writable=[big, other],
+    )
+    check(
+        answer.status == "error"
+        and os.listdir(big) == []
+        and os.listdir(other) == ["y"]
+        and set(answer.kinds.values()) == {"pending approval"},
+        "nothing is applied if directories on one disk are too large together",
+        answer,
+    )
+    done = s.toolcage("changes", answer.call, "commit")
+    check(
+        done.returncode and "nothing was applied" in done.stderr and os.listdir(other) == ["y"],
+        "nor by a commit of what waits",
+        done,
+    )
+    done = s.toolcage("changes", answer.call, "discard", f"{big}/new")
+    done = s.toolcage("changes", answer.call, "commit")
+    with open(os.path.join(other, "y2"), "rb") as file:
+        same = file.read() == content
+    check(
+        same and sorted(os.listdir(other)) == ["__pycache__", "a", "y2"],
+        "with room, the command of the hint applies all of it, caches, too",
+        (os.listdir(other), done),
+    )
+
+
+def attribute_does_not_fit(s):
+    put(s, "y", "precious\n")
+    answer = s.python(
+        f"import os; os.chdir({s.ws!r}); os.setxattr('y', 'user.note', b'x' * 2000); os.rename('y', 'y2')"
+    )
+    check(
+        answer.status == "ok" and os.listdir(s.ws) == ["y2"] and get(s, "y2") == "precious\n",
+        "a file loses an attribute that the disk cannot hold, and nothing else",
+        (os.listdir(s.ws), answer),
+    )
+
+
+def full_of_names(s):
+    """A disk without free names still takes deletions."""
+    put(s, "a", "old\n")
+    put(s, "b", "old\n")
+    made = os.path.join(s.ws, "filler")
+    os.mkdir(made)
+    try:
+        for count in range(100000):
+            os.mknod(os.path.join(made, str(count)))
+    except OSError:
+        pass
+    answer = s.python(f"import os; os.chdir({s.ws!r}); os.rename('b', 'c'); os.makedirs('d/e')")
+    check(
+        answer.status == "error"
+        and "nothing was applied" in answer.error["message"]
+        and get(s, "b") == "old\n",
+        "on a disk without free names nothing is applied that needs one",
+        answer,
+    )
+    s.toolcage("changes", answer.call, "discard", "/")
+    answer = s.shell(f"rm {s.ws}/a")
+    check(
+        answer.status == "ok" and not os.path.exists(os.path.join(s.ws, "a")),
+        "on a disk without free names a file can be deleted",
+        answer,
+    )
+
+
+def state_is_full(s):
+    """A tool fills the disk of its layer."""
+    store = tempfile.mkdtemp(dir="/mnt")
+    s.ws, disk = s.path("elsewhere"), s.ws
+    os.mkdir(s.ws)
+    os.rmdir(disk)
+    s.environ["XDG_STATE_HOME"] = store
+    put(s, "a", "old\n")
+    fill = "dd if=/dev/zero of=big bs=1M 2>/dev/null; dd if=/dev/zero of=rest bs=1k 2>/dev/null;"
+    answer = s.shell(f"cd {s.ws}; echo new > a; {fill} rm big rest; echo last > last; {fill} true")
+    check(
+        get(s, "a") == "new\n" and get(s, "last") == "last\n",
+        "a tool that fills the disk of its layer does not prevent the commit",
+        answer,
+    )
+    for name in ("big", "rest", "a"):
+        os.unlink(os.path.join(s.ws, name))
+    put(s, "a", "old\n")
+    if scene.is_root():  # stages in memory
+        os.makedirs("/run/toolcage", exist_ok=True)
+        subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "size=2m,mode=0755", "none", "/run/toolcage"], check=True
+        )
+    answer = s.shell(f"cd {s.ws}; echo new > a; {fill} true", flags=["--commit", "ask"])
+    if scene.is_root():
+        subprocess.run(["umount", "-l", "/run/toolcage"], check=True)
+    kept = answer.error["hint"].partition("what the tool wrote is in ")[2]
+    check(
+        answer.status == "error" and "could not be stored" in answer.error["message"] and os.path.isdir(kept),
+        "a layer that cannot be staged is kept, and the error names it",
+        answer,
+    )
+    s.call("/bin/sleep", "0.2", writable=[])
+    with open(os.path.join(kept, "a"), encoding="utf-8") as file:
+        check(file.read() == "new\n", "later calls do not remove it")
+    shutil.rmtree(store, ignore_errors=True)  # a helper may end just now
 
 
 def state_inside(s):
@@ -240,6 +358,10 @@ run(
             lists_of_directories,
             conflicts,
             full_disk,
+            full_together,
+            attribute_does_not_fit,
+            state_is_full,
+            full_of_names,
             state_inside,
             helper_dies,
         )
