@@ -208,8 +208,10 @@ static int add_prefix(struct extension *x, const char *file, struct toolcage_err
                        TC_WHY_ERRNO(TOOLCAGE_EPATH, "programs", what, from ? 0 : errno,
                                     "name its directory in filesystem.readable"),
                        "the program %s has no directory that can be granted for it", file);
+    /* nothing below a link in a granted directory can be hidden: its target has the files */
+    bool link = is_granted(x->grant, what, what) && strcmp(what, from) != 0;
     int r = add_entry(x, what, from, err);
-    return r < 0 || what == file ? r : hide_secrets(x, what, from, err);
+    return r < 0 || what == file ? r : hide_secrets(x, link ? from : what, from, err);
 }
 
 /* The policy and the call come first. */

@@ -234,7 +234,7 @@ static void programs_bring_their_directories(void **state)
         {"miniconda3/bin", "conda", {"miniconda3"}, .cache = "CONDA_PKGS_DIRS=/tmp/.conda/pkgs"},
         {".sdkman/candidates/maven/current/bin",
          "mvn",
-         {".sdkman/candidates", ".sdkman/candidates/maven/current"},
+         {".sdkman/candidates"},
          "JAVA_HOME=.sdkman/candidates/java/current"},
         {".asdf/shims", "lua", {".asdf/installs/lua/5.4"}, .bin = ".asdf/installs/lua/5.4/bin"},
     };
@@ -309,6 +309,34 @@ static void passwords_in_a_prefix_are_masked(void **state)
     for (size_t i = 0; i < TC_COUNT(masked); i++)
         assert_int_equal(tc_grant_find(&t.grant, at(masked[i]))->access, TC_ACCESS_DENY);
     assert_int_equal(tc_grant_find(&t.grant, at("miniconda3/lib"))->access, TC_ACCESS_READ);
+    done(&t);
+}
+
+static void grant(struct trial *t, const char *path)
+{
+    struct tc_fs_entry *e = TC_PUSH(t->grant.fs, t->grant.fs_count);
+    assert_non_null(e);
+    *e = (struct tc_fs_entry){.access = TC_ACCESS_READ,
+                              .path = strdup(path),
+                              .from = strdup(path),
+                              .origin.key = strdup("filesystem.readable")};
+}
+
+/* Nothing can be mounted below a link. */
+static void passwords_behind_a_shown_link_are_masked_at_its_target(void **state)
+{
+    static const char *const masked[] = {"miniconda3/.condarc", "miniconda3/pip.conf"};
+    struct trial t = {0};
+    put("shown/file", "", 0644);
+    assert_int_equal(symlink("../miniconda3", at("shown/conda")), 0);
+    grant(&t, at("shown"));
+    extend(&t, at("shown/conda/bin"), "conda", true);
+    assert_int_equal(t.r, 0);
+    for (size_t i = 0; i < TC_COUNT(masked); i++)
+        assert_int_equal(tc_grant_find(&t.grant, at(masked[i]))->access, TC_ACCESS_DENY);
+    for (size_t i = 0; i < t.grant.fs_count; i++)
+        assert_false(t.grant.fs[i].access == TC_ACCESS_DENY &&
+                     tc_path_within(at("shown"), t.grant.fs[i].path));
     done(&t);
 }
 
@@ -407,6 +435,7 @@ int main(void)
         cmocka_unit_test(programs_of_no_manager_bring_nothing_more),
         cmocka_unit_test(a_managers_variable_may_name_its_directory),
         cmocka_unit_test(passwords_in_a_prefix_are_masked),
+        cmocka_unit_test(passwords_behind_a_shown_link_are_masked_at_its_target),
         cmocka_unit_test(a_written_managers_directory_is_not_granted),
         cmocka_unit_test(relative_path_entries_are_skipped),
         cmocka_unit_test(a_program_that_leads_where_it_did_is_kept),
