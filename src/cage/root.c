@@ -19,6 +19,7 @@
 #include "cage/cage.h"
 #include "linux/mounts.h"
 #include "policy/names/system_paths.h"
+#include "system/system.h"
 
 enum { COPY_MAX = 256 << 10, ROOT_BYTES = 32 << 20 };
 
@@ -111,13 +112,28 @@ static int put_system(int root, const char *path, const char *from, bool copies)
     return copied ? put_copy(root, at, from, &st) : put_bind(root, at, from, false);
 }
 
+/* A later version, written into the same file, may hold what must not be shown. */
+static int put_git(int root, const char *path)
+{
+    _autobuf_ struct tc_buf text = TC_BUF_INIT;
+    return tc_system_git(AT_FDCWD, path, &text)
+               ? tc_put_file(root, relative(path), text.data, text.len, 0444)
+               : 0;
+}
+
+static int put_shown(int root, const char *path)
+{
+    return strcmp(path, TC_SYSTEM_GIT) == 0 ? put_git(root, path)
+                                            : put_system(root, path, path, false);
+}
+
 /* Files are mounted, which takes a third of the time of a copy: there may be a hundred, and package
  * managers replace them by name, so none is seen half-written. The first path of the plan's
  * `system` that cannot be added is in `path`. */
 static int put_more(int root, const struct tc_plan *plan, char path[PATH_MAX])
 {
     for (const char *at = plan->system; tc_system_next(&at, path);)
-        if (!tc_tree_denied(plan, path) && put_system(root, path, path, false) < 0)
+        if (!tc_tree_denied(plan, path) && put_shown(root, path) < 0)
             return -1;
     return 0;
 }

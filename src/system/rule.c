@@ -14,6 +14,7 @@
 #include "base/path.h"
 #include "policy/names/credentials.h"
 #include "policy/names/system_paths.h"
+#include "system/system.h"
 
 enum { DEPTH_MAX = 16, FILES_MAX = 50000, PATHS_MAX = 2000, COPIES_MAX = 1 };
 
@@ -99,9 +100,10 @@ static enum share look_at(struct tc_system_scan *s, int dir, const char *name, c
                           unsigned depth)
 {
     struct stat st;
+    _autobuf_ struct tc_buf text = TC_BUF_INIT;
     if (tc_system_path_find(path)) /* the closed list decides */
         return PART;
-    bool git = strcmp(path, "/etc/gitconfig") == 0; /* its content decides */
+    bool git = strcmp(path, TC_SYSTEM_GIT) == 0; /* its content decides */
     if (strchr(name, '\n') || (tc_credential_system(path) && !git) ||
         fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || ++s->files > FILES_MAX)
         return NOTHING;
@@ -111,7 +113,7 @@ static enum share look_at(struct tc_system_scan *s, int dir, const char *name, c
         return open_to_all(&st) ? look_at_directory(s, dir, name, path, depth + 1) : NOTHING;
     bool shown = S_ISLNK(st.st_mode) ? shows_link(s, path)
                                      : S_ISREG(st.st_mode) && open_to_all(&st) &&
-                                           (git ? tc_system_git_plain(dir, name) : owned(s, path));
+                                           (git ? tc_system_git(dir, name, &text) : owned(s, path));
     if (shown || git)
         add(s, shown ? &s->paths : &s->watched, path);
     return shown ? WHOLE : NOTHING;

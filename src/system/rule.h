@@ -18,9 +18,4 @@ struct tc_system_scan {
 
 /* The caller frees the lists of *scan. */
 void tc_system_scan(struct tc_system_scan *scan);
-
-/* gitconfig.c: does this configuration of git hold only settings that may be shown, and no names of
- * servers or credentials? */
-bool tc_system_git_plain(int dir, const char *name);
-
 #endif

@@ -23,7 +23,7 @@
 #include "system/rule.h"
 
 #define FILE_NAME "system"
-#define HEAD "toolcage-system 6\n"
+#define HEAD "toolcage-system 7\n"
 
 enum { CHECK_US = 1000000, TEXT_MAX = 1 << 20 };
 

@@ -34,6 +34,12 @@ void tc_system_cache_done(struct tc_system_cache *cache);
 bool tc_system_now(struct tc_system_cache *cache, const char *state, tc_system_rpm *rpm,
                    char **ret);
 
+/* gitconfig.c: git's configuration of the system: cages show a copy of the checked text. */
+#define TC_SYSTEM_GIT "/etc/gitconfig"
+/* Reads a configuration of git. False: it could not be read, or it has more than settings that may
+ * be shown. Appends to *ret in both cases. Thread-safe. */
+bool tc_system_git(int dir, const char *name, struct tc_buf *ret);
+
 /* The shown paths as they were last stored, unchecked; empty if none are stored. False: out of
  * memory. */
 bool tc_system_stored(const char *state, char **ret);

@@ -263,6 +263,7 @@ GIT_OPEN = (
     LFS,
     "[user]\n\tname = A\n\temail = a@example.org\n",
     "# comment\n[safe]\ndirectory = /srv/code\n",
+    '[color "diff"]\n\tmeta = blue\n[core]\n\tautocrlf = input ; note\n',
 )
 GIT_CLOSED = (
     f'{LFS}[credential "https://example.org"]\n\thelper = store\n',
@@ -275,6 +276,15 @@ GIT_CLOSED = (
     "[core]\n\tx = a:b@example.org\n",
     "[credential.https]\nhelper = store\n",
     f"{LFS}{'#' * 70000}\n",
+    "\ufeff[sendemail]\n\tsmtpPass = hunter2\n",
+    "smtpPass = hunter2\n",
+    '[filter "enc"]\n\tclean = openssl enc -aes-256-cbc -k MYKEY\n',
+    '[filter "enc"]\n\tclean = git-lfs clean | openssl enc -k MYKEY\n',
+    '[merge "enc"]\n\tdriver = run -k MYKEY\n',
+    "[diff]\n\texternal = run -k MYKEY\n",
+    "[core]\n\tsshCommand = sshpass -p hunter2 ssh\n",
+    "[user]\n\tkey = MYKEY\n",
+    "[user]\n\tname = A\\\n[http]\n",
 )
 
 
@@ -289,6 +299,17 @@ def git_configuration(caller, who):
                 f"{who}: a gitconfig is {'shown' if is_open else 'hidden'}: {text.splitlines()[-2:][0].strip()[:40]}",
                 found,
             )
+    put("/etc/gitconfig", LFS)
+    late = subprocess.Popen(  # a running cage keeps what was checked
+        ["/bin/sh", "-c", "sleep 2; printf '[sendemail]\n\tsmtpPass = hunter2\n' >> /etc/gitconfig"]
+    )
+    found = caller.shell("for i in 1 2 3 4 5; do cat /etc/gitconfig; sleep 1; done 2>/dev/null; true")
+    late.wait()
+    check(
+        found.count(LFS) in (0, 5) and "hunter2" not in found,
+        f"{who}: what is written into a gitconfig later is not shown",
+        found,
+    )
     put("/etc/gitconfig", LFS, 0o666)
     check(
         not caller.shell("cat /etc/gitconfig 2>/dev/null; true"),
