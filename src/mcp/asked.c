@@ -9,14 +9,19 @@
 
 #include "mcp/wrap.h"
 
+struct tc_asked *tc_asked_of(struct tc_wrap *wrap, const char *key)
+{
+    for (size_t i = 0; i < wrap->asked_count; i++)
+        if (strcmp(wrap->asked[i].key, key) == 0)
+            return &wrap->asked[i];
+    return NULL;
+}
+
 struct tc_asked *tc_asked_find(struct tc_wrap *wrap, struct tc_slice id)
 {
-    struct tc_asked *found = NULL;
     char *key = tc_rpc_key(id);
+    struct tc_asked *found = key ? tc_asked_of(wrap, key) : NULL;
     wrap->failed |= !key;
-    for (size_t i = 0; key && !found && i < wrap->asked_count; i++)
-        if (strcmp(wrap->asked[i].key, key) == 0)
-            found = &wrap->asked[i];
     free(key);
     return found;
 }

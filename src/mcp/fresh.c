@@ -14,7 +14,17 @@ struct tc_fresh {
     char *message; /* the request, until the server has greeted; NULL: it was sent */
     struct tc_lines lines;
     struct tc_outbox box;
-    bool over; /* is ended in the next step */
+    char *answer; /* the response, which waits for the end of the call: its changes are written then
+                   */
+    bool over;    /* it may say nothing more */
+    bool begun;   /* was dispatched once: a refused call has already ended */
+    bool ended;   /* is removed at the end of this step */
+    int64_t cancel_at_ms; /* 0: not yet */
+};
+
+enum {
+    RUNNING_MAX = 16,
+    LEAVE_MS = 2000 /* for the server to exit after its input has ended */
 };
 
 static const char ready[] = "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}";
@@ -47,10 +57,21 @@ static void send(struct tc_fresh *f, const char *text, size_t length)
     f->wrap->failed |= !tc_outbox_add(&f->box, text, length);
 }
 
+/* Ends the server as the end of a client does; its call goes on until it has ended. */
+static void leave(struct tc_fresh *f, int64_t ms)
+{
+    f->over = true;
+    f->cancel_at_ms = tc_wrap_now_ms() + ms;
+    tc_outbox_done(&f->box);
+    if (f->sink >= 0)
+        (void)close(f->sink);
+    f->sink = -1;
+}
+
 static void give_up(struct tc_fresh *f, const char *why)
 {
     tc_pass_fail(f->wrap, f->key, why);
-    f->over = true;
+    leave(f, 0);
 }
 
 static void send_request(struct tc_fresh *f)
@@ -64,7 +85,7 @@ static void send_request(struct tc_fresh *f)
 static void take_greeting(struct tc_fresh *f, const struct tc_rpc *rpc)
 {
     const char *known = f->wrap->greeting;
-    if (!rpc->result.at || strlen(known) != rpc->result.length ||
+    if (rpc->fault || !rpc->result.at || strlen(known) != rpc->result.length ||
         memcmp(known, rpc->result.at, rpc->result.length) != 0) {
         give_up(f, "the server of this call answered initialize in another way than the first, so "
                    "the call was not sent");
@@ -85,16 +106,25 @@ static bool is_own(struct tc_fresh *f, struct tc_slice id)
     return own;
 }
 
-static void refuse(struct tc_fresh *f, struct tc_slice id)
+static char *write_pong(const char *id)
 {
-    char *copy = tc_outbox_pending(&f->box) < TC_LINE_MAX ? strndup(id.at, id.length) : NULL;
-    char *answer = copy ? tc_pass_refusal(f->wrap, copy, TC_WRAP_METHOD,
-                                          "the server of a single call cannot ask the client")
-                        : NULL;
+    char *text = NULL;
+    return asprintf(&text, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{}}", id) < 0 ? NULL : text;
+}
+
+static void answer_server(struct tc_fresh *f, const struct tc_rpc *rpc)
+{
+    char *id =
+        tc_outbox_pending(&f->box) < TC_LINE_MAX ? strndup(rpc->id.at, rpc->id.length) : NULL;
+    char *answer = !id ? NULL
+                   : tc_scan_is(rpc->method, "ping")
+                       ? write_pong(id)
+                       : tc_pass_refusal(f->wrap, id, TC_WRAP_METHOD,
+                                         "the server of a single call cannot ask the client");
     if (answer)
         send(f, answer, strlen(answer));
     free(answer);
-    free(copy);
+    free(id);
 }
 
 static void pass_on(struct tc_fresh *f, const char *text, size_t length)
@@ -104,18 +134,39 @@ static void pass_on(struct tc_fresh *f, const char *text, size_t length)
     f->wrap->from_fresh = false;
 }
 
+static void take_answer(struct tc_fresh *f, const char *text, size_t length)
+{
+    f->answer = strndup(text, length);
+    f->wrap->failed |= !f->answer;
+    struct tc_asked *asked = tc_asked_of(f->wrap, f->key);
+    if (asked)
+        asked->end_at_ms = 0;
+    leave(f, LEAVE_MS);
+}
+
+/* Fails a request that the answer did not answer, because no message could be read from it. */
+static void give_answer(struct tc_fresh *f)
+{
+    if (!f->answer)
+        return;
+    pass_on(f, f->answer, strlen(f->answer));
+    tc_pass_fail(f->wrap, f->key, "the server's answer is not a JSON-RPC message and was dropped");
+    free(f->answer);
+    f->answer = NULL;
+}
+
 static void take_line(struct tc_fresh *f, const char *text, size_t length)
 {
     char *copy = tc_rescue_text(text, length);
     struct tc_slice line = tc_scan_whole(copy ? copy : text, copy ? strlen(copy) : length);
     struct tc_rpc rpc = line.at ? tc_rpc_read(line) : (struct tc_rpc){0};
+    bool answers = rpc.shape == TC_SHAPE_RESPONSE || (rpc.shape == TC_SHAPE_NONE && rpc.id.at);
     if (rpc.shape == TC_SHAPE_REQUEST) {
-        refuse(f, rpc.id);
-    } else if (rpc.shape == TC_SHAPE_RESPONSE && f->message) {
+        answer_server(f, &rpc);
+    } else if (answers && f->message) {
         take_greeting(f, &rpc);
-    } else if (rpc.shape == TC_SHAPE_RESPONSE && is_own(f, rpc.id)) {
-        pass_on(f, text, length);
-        f->over = true;
+    } else if (answers && is_own(f, rpc.id)) {
+        take_answer(f, text, length);
     } else if (rpc.shape == TC_SHAPE_NOTIFICATION && !f->message) {
         pass_on(f, text, length);
     } else if (rpc.shape != TC_SHAPE_NOTIFICATION) {
@@ -156,15 +207,14 @@ static void free_fresh(struct tc_fresh *f)
     tc_outbox_done(&f->box);
     free(f->key);
     free(f->message);
+    free(f->answer);
     free(f);
 }
 
-/* Not from a callback of a call. The loop may then look at a call whose fd is not ready, which does
- * nothing. */
 static void remove_ended(struct tc_wrap *wrap)
 {
     for (size_t i = wrap->fresh_count; i-- > 0;) {
-        if (!wrap->fresh[i]->over)
+        if (!wrap->fresh[i]->ended)
             continue;
         free_fresh(wrap->fresh[i]);
         wrap->fresh[i] = wrap->fresh[--wrap->fresh_count];
@@ -181,16 +231,22 @@ static char *explain_start(struct toolcage_error *err)
     return why;
 }
 
+const char *tc_fresh_refusal(const struct tc_wrap *wrap, const struct tc_rpc *rpc)
+{
+    size_t running = 0;
+    if (!tc_rpc_is_stateless(rpc->params) && !wrap->greeting)
+        return "the client has not sent initialize, or the server has not answered it";
+    for (size_t i = 0; i < wrap->fresh_count; i++)
+        running += !wrap->fresh[i]->over;
+    return running < RUNNING_MAX && wrap->fresh_count < TC_FRESH_MAX
+               ? NULL
+               : "too many calls of this server run at once (16); call again later";
+}
+
 char *tc_fresh_begin(struct tc_wrap *wrap, const struct tc_rpc *rpc, struct tc_slice message)
 {
     struct toolcage_error *err = NULL;
     bool alone = tc_rpc_is_stateless(rpc->params);
-    if (!alone && !wrap->greeting)
-        return strdup("the client has not sent initialize, or the server has not answered it");
-    if (!wrap->from_fresh)
-        remove_ended(wrap);
-    if (wrap->fresh_count == TC_FRESH_MAX)
-        return strdup("too many calls of this server run at once (16); call again later");
     struct tc_fresh *f = calloc(1, sizeof(*f));
     if (!f) {
         wrap->failed = true;
@@ -215,29 +271,83 @@ char *tc_fresh_begin(struct tc_wrap *wrap, const struct tc_rpc *rpc, struct tc_s
 
 void tc_fresh_end(struct tc_wrap *wrap, const char *key)
 {
-    for (size_t i = 0; i < wrap->fresh_count; i++)
-        if (!key || strcmp(wrap->fresh[i]->key, key) == 0)
-            wrap->fresh[i]->over = true;
+    for (size_t i = 0; i < wrap->fresh_count; i++) {
+        struct tc_fresh *f = wrap->fresh[i];
+        if (key && strcmp(f->key, key) != 0)
+            continue;
+        if (!key)
+            give_answer(f);
+        free(f->answer);
+        f->answer = NULL;
+        if (!f->over)
+            leave(f, 0);
+    }
+}
+
+int64_t tc_fresh_due(const struct tc_wrap *wrap)
+{
+    int64_t due = 0;
+    for (size_t i = 0; i < wrap->fresh_count; i++) {
+        const struct tc_fresh *f = wrap->fresh[i];
+        int64_t at = f->begun ? f->cancel_at_ms : 1;
+        if (at && (!due || at < due))
+            due = at;
+    }
+    return due;
 }
 
 void tc_fresh_watch(const struct tc_wrap *wrap, bool room, struct pollfd fds[TC_FRESH_FDS])
 {
     for (size_t i = 0; i < TC_FRESH_MAX; i++) {
         const struct tc_fresh *f = i < wrap->fresh_count ? wrap->fresh[i] : NULL;
+        bool heard = f && (room || f->over);
         fds[2 * i] =
-            (struct pollfd){.fd = f && room ? toolcage_call_fd(f->call) : -1, .events = POLLIN};
+            (struct pollfd){.fd = heard ? toolcage_call_fd(f->call) : -1, .events = POLLIN};
         fds[2 * i + 1] = (struct pollfd){.fd = f && tc_outbox_pending(&f->box) ? f->sink : -1,
                                          .events = POLLOUT};
     }
 }
 
+/* What ended the call, in words for the model, if it was not its answer. */
+static void explain_end(struct tc_fresh *f)
+{
+    static const char alone[] = "the server of this call has ended without an answer";
+    const char *message = toolcage_result_message(toolcage_call_result(f->call));
+    char *why = NULL;
+    if (message && *message && asprintf(&why, "%s: %s", alone, message) < 0)
+        why = NULL;
+    give_up(f, why ? why : alone);
+    if (why)
+        tc_wrap_note(f->wrap, why);
+    free(why);
+}
+
+static void report_end(struct tc_fresh *f)
+{
+    const struct toolcage_result *result = toolcage_call_result(f->call);
+    enum toolcage_status status = toolcage_result_status(result);
+    bool own = status == TOOLCAGE_STATUS_OK || status == TOOLCAGE_STATUS_FAILED ||
+               status == TOOLCAGE_STATUS_CANCELLED;
+    f->ended = true;
+    if (!f->over)
+        explain_end(f);
+    else if (!own && toolcage_result_message(result))
+        tc_wrap_note(f->wrap, toolcage_result_message(result));
+    give_answer(f);
+}
+
 static int step(struct tc_fresh *f, const struct pollfd fds[2], struct toolcage_error **err)
 {
-    if (fds[1].revents && tc_outbox_write(&f->box, f->sink) < 0)
+    if (f->cancel_at_ms && tc_wrap_now_ms() >= f->cancel_at_ms) {
+        f->cancel_at_ms = 0;
+        (void)toolcage_call_cancel(f->call);
+    }
+    if (fds[1].revents && f->sink >= 0 && tc_outbox_write(&f->box, f->sink) < 0)
         tc_outbox_done(&f->box); /* the server closed its input; its end follows */
-    int rc = fds[0].revents ? toolcage_call_dispatch(f->call, err) : 0;
-    if (rc > 0 && !f->over)
-        give_up(f, "the server of this call has ended without an answer");
+    int rc = fds[0].revents || !f->begun ? toolcage_call_dispatch(f->call, err) : 0;
+    f->begun = true;
+    if (rc > 0)
+        report_end(f);
     return rc < 0 ? rc : 0;
 }
 
@@ -247,8 +357,7 @@ int tc_fresh_step(struct tc_wrap *wrap, const struct pollfd fds[TC_FRESH_FDS],
     int rc = 0;
     size_t watched = wrap->fresh_count; /* a step may start others, behind these */
     for (size_t i = 0; i < watched && rc == 0; i++)
-        if (!wrap->fresh[i]->over)
-            rc = step(wrap->fresh[i], &fds[2 * i], err);
+        rc = step(wrap->fresh[i], &fds[2 * i], err);
     remove_ended(wrap);
     return rc;
 }

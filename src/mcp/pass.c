@@ -118,7 +118,8 @@ static void answer_client(struct tc_wrap *wrap, char *answer)
 static char *tell_asker(struct tc_wrap *wrap, const struct tc_rpc *rpc, char *words)
 {
     char *id = strndup(rpc->id.at, rpc->id.length);
-    char *answer = id ? tell_model(wrap, id, tc_rpc_is_stateless(rpc->params), words) : NULL;
+    char *answer =
+        id && words ? tell_model(wrap, id, tc_rpc_is_stateless(rpc->params), words) : NULL;
     wrap->failed |= !answer;
     free(id);
     free(words);
@@ -222,6 +223,9 @@ static char *judge_request(struct tc_wrap *wrap, const struct tc_rpc *rpc, bool 
             wrap, rpc->id, TC_WRAP_PARAMS,
             "no call of this client began a task of this id, or its tool has limits that "
             "a task would exceed");
+    const char *full = call && wrap->per_call ? tc_fresh_refusal(wrap, rpc) : NULL;
+    if (full)
+        return tell_asker(wrap, rpc, strdup(full));
     *ret_asked = tc_asked_add(wrap, rpc->id);
     return *ret_asked ? NULL
                       : refuse_message(wrap, rpc->id, TC_WRAP_INTERNAL,
@@ -622,27 +626,24 @@ void tc_pass_server(struct tc_wrap *wrap, const char *text, size_t length)
 
 void tc_pass_lost(struct tc_wrap *wrap, const char *why)
 {
+    tc_fresh_end(wrap, NULL);
     while (wrap->asked_count && !wrap->failed) {
         struct tc_asked *asked = &wrap->asked[wrap->asked_count - 1];
         if (!asked->own)
             answer_client(wrap, tc_pass_refusal(wrap, asked->id, TC_WRAP_INTERNAL, why));
         tc_asked_remove(wrap, asked);
     }
-    tc_fresh_end(wrap, NULL);
     if (wrap->pin)
         wrap->pin->listing = false;
 }
 
 void tc_pass_fail(struct tc_wrap *wrap, const char *key, const char *why)
 {
-    for (size_t i = 0; i < wrap->asked_count; i++) {
-        struct tc_asked *asked = &wrap->asked[i];
-        if (strcmp(asked->key, key) != 0 || asked->own)
-            continue;
-        answer_client(wrap, tell_model(wrap, asked->id, asked->stateless, why));
-        tc_asked_remove(wrap, asked);
+    struct tc_asked *asked = tc_asked_of(wrap, key);
+    if (!asked || asked->own)
         return;
-    }
+    answer_client(wrap, tell_model(wrap, asked->id, asked->stateless, why));
+    tc_asked_remove(wrap, asked);
 }
 
 /* Sends the server the cancellation that a client would send. */

@@ -195,7 +195,8 @@ static int wait_ms(const struct tc_wrap *wrap, const struct life *life)
     int64_t silent =
         wrap->heard || !wrap->unheard_since_ms ? 0 : wrap->unheard_since_ms + SILENT_MS;
     int64_t next = silent, now = tc_wrap_now_ms();
-    const int64_t times[] = {life->leave_at_ms, life->flush_at_ms, tc_pin_look_at(wrap)};
+    const int64_t times[] = {life->leave_at_ms, life->flush_at_ms, tc_pin_look_at(wrap),
+                             tc_fresh_due(wrap)};
     for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
         if (times[i] && (!next || times[i] < next))
             next = times[i];
@@ -271,8 +272,9 @@ static int hear_call(struct tc_wrap *wrap, struct life *life, struct toolcage_er
 
 static bool is_over(const struct tc_wrap *wrap, const struct life *life)
 {
-    return life->done && (life->client_gone || !tc_outbox_pending(&wrap->to_client) ||
-                          tc_wrap_now_ms() >= life->flush_at_ms);
+    return life->done && !wrap->fresh_count &&
+           (life->client_gone || !tc_outbox_pending(&wrap->to_client) ||
+            tc_wrap_now_ms() >= life->flush_at_ms);
 }
 
 static int loop(struct tc_wrap *wrap, struct life *life, struct toolcage_error **err)

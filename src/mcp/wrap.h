@@ -14,7 +14,7 @@
 #include "mcp/mcp.h"
 #include "mcp/scan.h"
 
-enum { TC_ASKED_MAX = 1024, TC_FRESH_MAX = 16 };
+enum { TC_ASKED_MAX = 1024, TC_FRESH_MAX = 32 };
 
 /* Error codes of JSON-RPC. */
 enum {
@@ -72,7 +72,8 @@ struct tc_wrap {
     bool deaf; /* the server's further output is discarded */
     bool per_call;
     bool from_fresh;                      /* the message is of the server of a single call */
-    struct tc_fresh *fresh[TC_FRESH_MAX]; /* the servers of single calls */
+    struct tc_fresh *fresh[TC_FRESH_MAX]; /* the servers of single calls; some
+                                           * only end */
     size_t fresh_count;
     char *hello, *greeting; /* initialize, and the server's result; NULL: not yet */
 };
@@ -95,6 +96,7 @@ void tc_rpc_tell_model(FILE *out, const char *id, bool stateless, const char *te
 bool tc_rpc_is_stateless(struct tc_slice params);
 
 /* asked.c */
+struct tc_asked *tc_asked_of(struct tc_wrap *wrap, const char *key); /* a normalized id */
 struct tc_asked *tc_asked_find(struct tc_wrap *wrap, struct tc_slice id);
 /* NULL: too many requests, or out of memory. */
 struct tc_asked *tc_asked_add(struct tc_wrap *wrap, struct tc_slice id);

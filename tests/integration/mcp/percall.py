@@ -43,16 +43,33 @@ for line in sys.stdin:
             tell({"id": 99, "result": {"content": [{"type": "text", "text": "of another"}]}})
             answer = json.loads(sys.stdin.readline())
             old = answer["error"]["code"]
+        if WAY == "pings":
+            tell({"id": "p", "method": "ping"})
+            old = json.loads(sys.stdin.readline()).get("result")
+        if WAY == "grows":
+            count = len(b"x" * (1 << 30))
+        if WAY == "returns":
+            sys.stdout.write('{"jsonrpc":"2.0",\\r"id":%s,"result":{"content":[]}}\\n' % json.dumps(id))
+            sys.stdout.flush()
+            continue
+        if WAY == "both":
+            tell({"id": id, "result": {"content": []}, "error": {"code": 1, "message": "x"}})
+            continue
         tell({"method": "notifications/progress", "params": {"progressToken": 1, "progress": count}})
-        tell({"id": id, "result": {"content": [{"type": "text", "text": json.dumps([count, old, os.getpid()])}]}})
+        tell({"id": id, "result": {"content": [{"type": "text", "text": json.dumps([count, old, os.getpid(), os.path.getsize("/workspace/calls")])}]}})
+time.sleep(0.2)
+open("/workspace/ended", "a").write("x")
 """
 POLICY = """
+[audit]
+
 [server.counter]
 command = ["/usr/bin/python3", "/srv/server.py", "WAY"]
 filesystem = { readable = [{ path = "/srv", from = "project/srv" }], writable = [{ path = "/workspace", from = "WAY" }] }
 memory = { max = "128MiB", by = "any" }
 pass = ["sampling"]
 per_call = true
+MORE
 tool.count = { arguments.n = { type = "integer", maximum = 5, optional = true } }
 tool.slow = { timeout = "20s" }
 tool.mark = { timeout = "1s" }
@@ -63,9 +80,9 @@ if cli.running_as() == "ordinary":
     os.chmod(place.root, 0o755)
 
 
-def policy(way):
+def policy(way, more=""):
     place.write(f"home/{way}/.keep", "")
-    return place.write(f"home/{way}.toml", POLICY.replace("WAY", way))
+    return place.write(f"home/{way}.toml", POLICY.replace("WAY", way).replace("MORE", more))
 
 
 def marks(way, name):
@@ -74,12 +91,12 @@ def marks(way, name):
 
 
 class Wrapped(scene.Server):
-    def __init__(self, way):
+    def __init__(self, way, more=""):
         self.way = way
         self.process = place.popen(
             "wrap",
             "--policy",
-            policy(way),
+            policy(way, more),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -190,7 +207,69 @@ def servers(way):
     return found
 
 
+def commits():
+    for mode in ("copy", "overlay"):
+        way = f"{mode}s"
+        with Wrapped(way, f'workspace.mode = "{mode}"') as s:
+            s.initialize()
+            seen = [json.loads(text(s.call("count", id=id)) or "[]")[3:] for id in (2, 3)]
+            cli.check(seen == [[1], [2]], f"a call finds the changes of the call before ({mode})", seen)
+            cli.check(
+                marks(way, "calls") == marks(way, "ended") == 2,
+                f"an answer comes when the changes are written, those after it included ({mode})",
+                os.listdir(f"{place.home}/{way}"),
+            )
+            s.begin("count", {}, 4)
+            s.process.stdin.close()
+            s.process.stdin = open(os.devnull, "wb")
+            answer = s.answer(4)
+            cli.check(text(answer), f"a client that ends its input gets the answer ({mode})", answer)
+            cli.check(s.process.wait(20) == 0, f"and the wrapper ends ({mode})")
+        cli.check(marks(way, "calls") == 3, f"its changes are written, too ({mode})")
+
+
+def records():
+    with Wrapped("records") as s:
+        s.initialize()
+        s.call("count", id=2)
+        for id in range(20, 37):
+            s.begin("slow", {"s": 2}, id)
+        for _ in range(17):
+            answer_id(s)
+        s.end()
+    answer = place.run("audit", "list", "--json", "-n", "0")
+    lines = [json.loads(line) for line in answer.out.splitlines()]
+    runs = [line for line in lines if line["decision"].get("command", [])[-1:] == ["records"]]
+    ids = {line["decision"]["call"] for line in runs}
+    cli.check(
+        len(runs) == 18
+        and all(r["result"]["status"] == "ok" and not r["result"].get("abandoned") for r in runs),
+        "the audit log has the end of each call",
+        answer,
+    )
+    requests = [line["decision"] for line in lines if line["decision"]["kind"] == "request"]
+    passed = sum(r["call"] in ids and r["status"] == "passed" for r in requests)
+    cli.check(passed == 17, "and a call that no server got was not passed", passed)
+
+
 def lies():
+    for way in ("returns", "both"):
+        with Wrapped(way) as s:
+            s.initialize()
+            answer = s.call("count", id=2)
+            cli.check(
+                "is not a JSON-RPC message" in json.dumps(answer),
+                f"an invalid answer is an error ({way})",
+                answer,
+            )
+    with Wrapped("pings") as s:
+        s.initialize()
+        answer = s.call("count", id=2)
+        cli.check(text(answer).startswith("[1, {}"), "its ping is answered", answer)
+    with Wrapped("grows") as s:
+        s.initialize()
+        answer = s.call("count", id=2)
+        cli.check("memory limit" in text(answer), "the model hears what ended the server", answer)
     with Wrapped("changes") as s:
         s.initialize()
         answer = s.call("count", id=2)
@@ -227,7 +306,9 @@ def lies():
 def policies():
     one, two = (
         policy("one"),
-        place.write("home/two.toml", POLICY.replace("WAY", "one").replace("per_call = true\n", "")),
+        place.write(
+            "home/two.toml", POLICY.replace("WAY", "one").replace("MORE", "").replace("per_call = true\n", "")
+        ),
     )
     answer = place.run("policy", "diff", one, two)
     cli.check("+ one server serves all calls of its tools" in answer.out, "policy diff shows it", answer)
@@ -235,7 +316,8 @@ def policies():
     cli.check(json.loads(answer.out)["mcp"]["per_call"] is True, "explain shows it", answer)
     inner = place.write(
         "home/inner.toml",
-        'within = "one.toml"\n' + POLICY.replace("WAY", "one").replace("per_call = true\n", ""),
+        'within = "one.toml"\n'
+        + POLICY.replace("WAY", "one").replace("MORE", "").replace("per_call = true\n", ""),
     )
     answer = place.run("policy", "explain", "--policy", inner, "--server", "counter")
     cli.check(
@@ -246,7 +328,7 @@ def policies():
 
 
 try:
-    for part in (isolates, overlaps, ends, lies, policies):
+    for part in (isolates, overlaps, ends, commits, records, lies, policies):
         part()
 finally:
     place.__exit__()
