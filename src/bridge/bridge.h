@@ -20,6 +20,7 @@
 
 enum {
     TC_BRIDGE_OPEN_MAX = 64, /* requests that wait for their response */
+    TC_BRIDGE_TELL_MAX = 8,  /* other messages that wait for theirs */
     TC_BRIDGE_SESSION_SIZE = 1025,
     TC_BRIDGE_VERSION_SIZE = 33,
 };
@@ -59,9 +60,10 @@ struct tc_transfer {
 
 struct tc_bridge {
     const char *url, *server; /* server: its place in the policy, "server.notes" */
+    char *shown;              /* the URL without its query, which may be a secret; owned */
     char *const *secrets;     /* names, NULL-terminated */
     CURLM *multi;
-    struct tc_transfer *transfers[TC_BRIDGE_OPEN_MAX + 4];
+    struct tc_transfer *transfers[TC_BRIDGE_OPEN_MAX + TC_BRIDGE_TELL_MAX + 4];
     size_t count;
     struct tc_lines lines;
     char session[TC_BRIDGE_SESSION_SIZE], version[TC_BRIDGE_VERSION_SIZE];
@@ -93,6 +95,8 @@ char *tc_transfer_value(const char *text, size_t length);
 /* May the next line of the client be sent now? Messages keep the order in which they matter. */
 bool tc_relay_is_open(const struct tc_bridge *bridge);
 void tc_relay_line(struct tc_bridge *bridge, const char *line, size_t length);
+/* Is the text one response to the transfer's request that says an error? */
+bool tc_relay_is_error(const struct tc_transfer *transfer, const char *text, size_t length);
 /* A message of the server, in the response of this transfer. */
 void tc_relay_message(struct tc_transfer *transfer, const char *text, size_t length);
 void tc_relay_error(struct tc_transfer *transfer, const char *text);

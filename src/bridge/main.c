@@ -5,11 +5,12 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "bridge/bridge.h"
 
-enum { IDLE_MS = 60000, END_MS = 2000, USAGE = 2 };
+enum { IDLE_MS = 60000, END_MS = 2000, USAGE = 2, AHEAD_MAX = 1 << 20 };
 
 static void take_lines(struct tc_bridge *bridge)
 {
@@ -68,7 +69,8 @@ static void advance(struct tc_bridge *bridge)
 static void await(struct tc_bridge *bridge, int64_t end_ms)
 {
     struct curl_waitfd in = {.fd = STDIN_FILENO, .events = CURL_WAIT_POLLIN};
-    bool takes = !bridge->ended && tc_relay_is_open(bridge);
+    /* reads ahead, so that the end of the input is noticed at any time */
+    bool takes = !bridge->ended && (tc_relay_is_open(bridge) || bridge->lines.length < AHEAD_MAX);
     bridge->failed |= curl_multi_poll(bridge->multi, takes ? &in : NULL, takes,
                                       wait_ms(bridge, end_ms), NULL) != CURLM_OK;
     if (!takes || !in.revents || bridge->failed)
@@ -126,11 +128,13 @@ int main(int argc, char **argv)
     bridge.secrets = argv + 3;
     bridge.take = tc_relay_message;
     bridge.multi = curl_multi_init();
-    bridge.failed = !bridge.multi;
+    bridge.shown = strndup(argv[1], strcspn(argv[1], "?"));
+    bridge.failed = !bridge.multi || !bridge.shown;
     run(&bridge);
     while (bridge.count)
         tc_transfer_free(bridge.transfers[0]);
     tc_lines_done(&bridge.lines);
+    free(bridge.shown);
     free(bridge.hello);
     free(bridge.greeting);
     (void)curl_multi_cleanup(bridge.multi);

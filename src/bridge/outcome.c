@@ -17,10 +17,13 @@ enum {
     OK = 200,
     ACCEPTED = 202,
     NO_CONTENT = 204,
+    BAD_REQUEST = 400,
     UNAUTHORIZED = 401,
     FORBIDDEN = 403,
     NOT_FOUND = 404,
     NO_METHOD = 405,
+    TOO_MANY = 429,
+    SERVER_ERROR = 500,
     BAD_GATEWAY = 502
 };
 
@@ -54,18 +57,18 @@ static void explain_token(struct tc_buf *out, const struct tc_bridge *bridge, lo
     if (!bridge->secrets[0])
         tc_buf_addf(out,
                     "%s requires a token (HTTP %ld): name its source in %s.secrets of the policy",
-                    bridge->url, status, server);
+                    bridge->shown, status, server);
     else
         tc_buf_addf(out,
                     "%s refuses the token of %s.secrets.%s (HTTP %ld): renew it at its source, and "
                     "start this server again",
-                    bridge->url, server, bridge->secrets[0], status);
+                    bridge->shown, server, bridge->secrets[0], status);
 }
 
 static void explain_status(struct tc_buf *out, const struct tc_transfer *t, long status)
 {
     const struct tc_bridge *bridge = t->bridge;
-    const char *url = bridge->url;
+    const char *url = bridge->shown;
     if (status == UNAUTHORIZED)
         explain_token(out, bridge, status);
     else if (status == FORBIDDEN && bridge->secrets[0])
@@ -91,7 +94,7 @@ static void explain_status(struct tc_buf *out, const struct tc_transfer *t, long
 static char *explain_end(const struct tc_transfer *t, CURLcode rc, long status)
 {
     struct tc_buf out = TC_BUF_INIT;
-    const char *url = t->bridge->url;
+    const char *url = t->bridge->shown;
     long connect = 0; /* the status of the proxy, for a tunnel */
     (void)curl_easy_getinfo(t->easy, CURLINFO_HTTP_CONNECTCODE, &connect);
     if (t->large)
@@ -165,8 +168,8 @@ static void end_renewal(struct tc_bridge *bridge, bool fine)
             tc_transfer_begin(t);
             continue;
         }
-        fail_request(t, "the server has ended the session, and a new one is not like the first: "
-                        "start this server again");
+        fail_request(t, "the server has ended the session, and a new one is not like the first, or "
+                        "did not begin in time: start this server again");
         tc_transfer_free(t);
     }
 }
@@ -222,7 +225,8 @@ static void take_listener(struct tc_transfer *t, CURLcode rc, long status)
         wait_for_next(t);
         return;
     }
-    if (broke && t->tries) { /* it was a stream before */
+    bool busy = rc == CURLE_OK && (status == TOO_MANY || status >= SERVER_ERROR);
+    if ((broke || busy) && t->tries) { /* it was a stream before */
         wait_for_next(t);
         return;
     }
@@ -262,12 +266,22 @@ static bool retry_request(struct tc_transfer *t, CURLcode rc, long status)
     return true;
 }
 
+/* The version that a server refuses, for one, has its code and data in such an error. */
+static bool has_error(const struct tc_transfer *t, CURLcode rc, long status)
+{
+    return rc == CURLE_OK && status >= BAD_REQUEST && status != UNAUTHORIZED &&
+           status != FORBIDDEN && t->json && t->body.data &&
+           tc_relay_is_error(t, t->body.data, t->body.len);
+}
+
 static void take_request(struct tc_transfer *t, CURLcode rc, long status)
 {
     if (rc == CURLE_OK && status == OK && t->json && !t->answered)
         tc_relay_message(t, t->body.data ? t->body.data : "", t->body.len);
     if (!t->answered && (resume_stream(t, status) || retry_request(t, rc, status)))
         return;
+    if (!t->answered && has_error(t, rc, status))
+        tc_relay_message(t, t->body.data, t->body.len);
     if (!t->answered) {
         _autofree_ char *why = explain_end(t, rc, status);
         fail_request(t, why);

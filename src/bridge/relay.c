@@ -45,20 +45,25 @@ static void write_line(struct tc_bridge *bridge, const char *text, size_t length
     free(line);
 }
 
-void tc_relay_error(struct tc_transfer *t, const char *text)
+static void write_error(struct tc_bridge *bridge, const char *id, const char *text)
 {
     struct tc_text line;
-    t->answered = true;
-    if (!tc_text_begin(&line)) {
-        t->bridge->failed = true;
+    if (!id || !tc_text_begin(&line)) {
+        bridge->failed = true;
         return;
     }
-    tc_rpc_refuse(line.out, t->id ? t->id : "null", REFUSED, text);
+    tc_rpc_refuse(line.out, id, REFUSED, text);
     size_t length = line.length;
     _autofree_ char *bytes = tc_text_finish(&line);
     if (bytes)
-        write_line(t->bridge, bytes, length);
-    t->bridge->failed |= !bytes;
+        write_line(bridge, bytes, length);
+    bridge->failed |= !bytes;
+}
+
+void tc_relay_error(struct tc_transfer *t, const char *text)
+{
+    t->answered = true;
+    write_error(t->bridge, t->id ? t->id : "null", text);
 }
 
 static bool is_own(const struct tc_transfer *t, struct tc_slice id)
@@ -122,19 +127,32 @@ void tc_relay_message(struct tc_transfer *t, const char *text, size_t length)
     }
 }
 
+bool tc_relay_is_error(const struct tc_transfer *t, const char *text, size_t length)
+{
+    struct tc_slice whole = tc_scan_whole(text, length);
+    struct tc_rpc rpc = whole.at ? tc_rpc_read(whole) : (struct tc_rpc){0};
+    return rpc.shape == TC_SHAPE_RESPONSE && rpc.error.at && is_own(t, rpc.id);
+}
+
 /* ---- to the server ---- */
+
+static size_t count_kind(const struct tc_bridge *bridge, enum tc_transfer_kind kind)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < bridge->count; i++)
+        count += bridge->transfers[i]->kind == kind;
+    return count;
+}
 
 bool tc_relay_is_open(const struct tc_bridge *bridge)
 {
-    size_t asked = 0;
     for (size_t i = 0; i < bridge->count; i++) {
         const struct tc_transfer *t = bridge->transfers[i];
-        bool first = t->kind == TC_TRANSFER_TELL || t->kind == TC_TRANSFER_RENEW || t->hello;
+        bool first = t->kind == TC_TRANSFER_RENEW || t->ready || t->hello;
         if (first && !t->answered)
             return false;
-        asked += t->kind == TC_TRANSFER_ASK;
     }
-    return asked < TC_BRIDGE_OPEN_MAX && !bridge->renewing;
+    return count_kind(bridge, TC_TRANSFER_TELL) < TC_BRIDGE_TELL_MAX && !bridge->renewing;
 }
 
 /* A cancelled request gets no response: its stream ends soon. */
@@ -175,6 +193,11 @@ void tc_relay_line(struct tc_bridge *bridge, const char *line, size_t length)
         return;
     }
     bool asks = rpc.shape == TC_SHAPE_REQUEST;
+    if (asks && count_kind(bridge, TC_TRANSFER_ASK) >= TC_BRIDGE_OPEN_MAX) {
+        _autofree_ char *id = strndup(rpc.id.at, rpc.id.length);
+        write_error(bridge, id, "too many requests wait for the server (64); try again later");
+        return;
+    }
     char *copy = strndup(whole.at, whole.length);
     struct tc_transfer *t =
         tc_transfer_new(bridge, asks ? TC_TRANSFER_ASK : TC_TRANSFER_TELL, copy, whole.length);

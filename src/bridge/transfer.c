@@ -16,6 +16,8 @@ enum {
     HEADS_MAX = 256 << 10,
     FAULT_MAX = 64 << 10, /* of a response that is an error */
     CONNECT_MS = 20000,
+    HELLO_MS = 60000, /* nothing else is sent meanwhile */
+    RENEW_MS = 20000,
     TELL_MS = 10000,
     LEAVE_MS = 1000
 };
@@ -71,11 +73,13 @@ static void take_session(struct tc_transfer *t, const char *value, size_t length
 
 static size_t take_head(char *bytes, size_t one, size_t count, void *userdata)
 {
-    static const char name[] = "mcp-session-id:";
+    static const char name[] = "mcp-session-id:", begin[] = "HTTP/";
     struct tc_transfer *t = userdata;
     size_t length = one * count;
     long status = 0;
     t->head_bytes += length;
+    if (length >= sizeof(begin) - 1 && memcmp(bytes, begin, sizeof(begin) - 1) == 0 && !t->resumes)
+        t->session[0] = '\0'; /* that of an interim response, such as 103 */
     if (length >= sizeof(name) - 1 && strncasecmp(bytes, name, sizeof(name) - 1) == 0)
         take_session(t, bytes + sizeof(name) - 1, length - (sizeof(name) - 1));
     t->odd |= t->head_bytes > HEADS_MAX;
@@ -160,6 +164,7 @@ static void add_heads(struct tc_transfer *t)
         rpc = tc_rpc_read(tc_scan_whole(t->text, t->length));
     bool alone = rpc.params.at && tc_rpc_is_stateless(rpc.params);
     bool fresh = t->hello || t->kind == TC_TRANSFER_RENEW;
+    const char *session = !fresh ? bridge->session : t->resumes ? t->session : "";
     add_head(t, "Accept", get ? "text/event-stream" : "application/json, text/event-stream");
     if (!get && t->text)
         add_head(t, "Content-Type", "application/json");
@@ -168,8 +173,8 @@ static void add_heads(struct tc_transfer *t)
         add_stateless(t, &rpc);
     if (!alone && !fresh && bridge->version[0])
         add_head(t, "MCP-Protocol-Version", bridge->version);
-    if (!alone && !fresh && bridge->session[0])
-        add_head(t, "Mcp-Session-Id", bridge->session);
+    if (!alone && session[0])
+        add_head(t, "Mcp-Session-Id", session);
     if (get && t->events.id[0])
         add_head(t, "Last-Event-ID", t->events.id);
 }
@@ -179,6 +184,16 @@ static const char *find_authorities(void)
 {
     const char *path = getenv("CURL_CA_BUNDLE");
     return path ? path : getenv("SSL_CERT_FILE");
+}
+
+/* 0: none. */
+static long time_limit(const struct tc_transfer *t)
+{
+    return t->kind == TC_TRANSFER_TELL    ? TELL_MS
+           : t->kind == TC_TRANSFER_LEAVE ? LEAVE_MS
+           : t->kind == TC_TRANSFER_RENEW ? RENEW_MS
+           : t->hello                     ? HELLO_MS
+                                          : 0;
 }
 
 static void set_up(struct tc_transfer *t)
@@ -203,14 +218,15 @@ static void set_up(struct tc_transfer *t)
     if (authorities)
         curl_easy_setopt(curl, CURLOPT_CAINFO, authorities);
     if (t->text && !t->resumes) {
+        /* on a used connection that closes, libcurl sends a request a second time */
+        curl_easy_setopt(curl, CURLOPT_FRESH_CONNECT, 1L);
+        curl_easy_setopt(curl, CURLOPT_FORBID_REUSE, 1L);
         curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)t->length);
         curl_easy_setopt(curl, CURLOPT_POSTFIELDS, t->text);
     }
     if (t->kind == TC_TRANSFER_LEAVE)
         curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, "DELETE");
-    if (t->kind == TC_TRANSFER_TELL || t->kind == TC_TRANSFER_LEAVE)
-        curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS,
-                         (long)(t->kind == TC_TRANSFER_TELL ? TELL_MS : LEAVE_MS));
+    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, time_limit(t));
 }
 
 void tc_transfer_begin(struct tc_transfer *t)
@@ -222,7 +238,9 @@ void tc_transfer_begin(struct tc_transfer *t)
     t->head_bytes = 0;
     t->at_ms = 0;
     t->era = t->bridge->era;
-    t->session[0] = t->fault[0] = '\0';
+    t->fault[0] = '\0';
+    if (!t->resumes)
+        t->session[0] = '\0';
     tc_sse_again(&t->events);
     t->easy = curl_easy_init();
     add_heads(t);

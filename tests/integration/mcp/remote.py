@@ -71,7 +71,7 @@ class Remote(http.server.BaseHTTPRequestHandler):
         return {"jsonrpc": "2.0", "id": id, "result": {"content": [{"type": "text", "text": text}]}}
 
     def do_POST(self):
-        way = self.path.rsplit("/", 1)[-1]
+        way = self.path.split("?")[0].rsplit("/", 1)[-1]
         message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.seen.append((way, "POST", dict(self.headers.items()), message))
         method, id = message.get("method"), message.get("id")
@@ -83,6 +83,8 @@ class Remote(http.server.BaseHTTPRequestHandler):
             )
         elif method == "initialize":
             self.greet(way, id, message)
+        elif way == "stalls" and method == "notifications/cancelled":
+            time.sleep(30)
         elif id is None or "result" in message:
             self.reply(202)
         elif method == "tools/list":
@@ -90,7 +92,7 @@ class Remote(http.server.BaseHTTPRequestHandler):
         elif method == "tools/call" and message["params"]["name"] == "slow":
             self.begin_stream()
             time.sleep(30)
-        elif way in ("gone", "other") and self.headers.get("Mcp-Session-Id") == f"{way}-1":
+        elif way in ("gone", "other", "renews") and self.headers.get("Mcp-Session-Id") == f"{way}-1":
             self.reply(404)
         else:
             getattr(self, "way_" + way.replace("-", "_"), self.way_plain)(id, message)
@@ -103,6 +105,17 @@ class Remote(http.server.BaseHTTPRequestHandler):
             "serverInfo": {"name": way, "version": str(count) if way == "other" else "0"},
         }
         body = json.dumps({"jsonrpc": "2.0", "id": id, "result": result}).encode()
+        if way == "renews" and count > 1:
+            time.sleep(30)
+            return
+        if way == "greets":
+            self.begin_stream(Mcp_Session_Id="greets-1")
+            self.piece("id: 7\nretry: 100\ndata:\n\n")
+            return
+        if way == "hints":
+            self.wfile.write(b"HTTP/1.1 103 Early Hints\r\nMcp-Session-Id: early\r\n\r\n")
+            self.reply(200, body)
+            return
         if way == "injects":
             self.wfile.write(
                 b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nMcp-Session-Id: a\x01b\r\nContent-Length: %d\r\n\r\n"
@@ -113,7 +126,7 @@ class Remote(http.server.BaseHTTPRequestHandler):
         self.reply(200, body, Mcp_Session_Id=f"{way}-{count}")
 
     def do_GET(self):
-        way = self.path.rsplit("/", 1)[-1]
+        way = self.path.split("?")[0].rsplit("/", 1)[-1]
         self.seen.append((way, "GET", dict(self.headers.items()), {}))
         last = self.headers.get("Last-Event-ID")
         if way == "resumes" and last:
@@ -122,6 +135,22 @@ class Remote(http.server.BaseHTTPRequestHandler):
                 s[3]["id"] for s in reversed(self.seen) if s[0] == way and s[3].get("method") == "tools/call"
             )
             self.piece(f"id: 8\ndata: {json.dumps(self.answer(id, 'after ' + last))}\n\n")
+        elif way == "greets" and last:
+            self.begin_stream()
+            first = next(s[3] for s in self.seen if s[0] == way)
+            result = {
+                "protocolVersion": first["params"]["protocolVersion"],
+                "capabilities": {"tools": {}},
+                "serverInfo": {"name": way, "version": "0"},
+            }
+            self.piece(
+                f"id: 8\ndata: {json.dumps({'jsonrpc': '2.0', 'id': first['id'], 'result': result})}\n\n"
+            )
+        elif way == "busy" and len(seen(way, "GET")) == 2:
+            self.reply(503)
+        elif way == "busy":
+            self.begin_stream()
+            self.piece("retry: 100\n\n")
         elif way == "listens":
             self.begin_stream()
             self.piece(
@@ -133,7 +162,7 @@ class Remote(http.server.BaseHTTPRequestHandler):
             self.reply(405)
 
     def do_DELETE(self):
-        way = self.path.rsplit("/", 1)[-1]
+        way = self.path.split("?")[0].rsplit("/", 1)[-1]
         self.seen.append((way, "DELETE", dict(self.headers.items()), {}))
         self.reply(200)
 
@@ -182,6 +211,17 @@ class Remote(http.server.BaseHTTPRequestHandler):
         self.begin_stream()
         self.piece("id: 7\nretry: 100\ndata:\n\n")
 
+    def way_drops(self, id, message):
+        self.close_connection = True
+
+    def way_fills(self, id, message):
+        self.begin_stream()
+        time.sleep(30)
+
+    def way_versions(self, id, message):
+        error = {"code": -32022, "message": "no such version", "data": {"supported": ["2026-07-28"]}}
+        self.reply(400, json.dumps({"jsonrpc": "2.0", "id": id, "error": error}).encode())
+
     def way_page(self, id, message):
         self.reply(200, b"<html>{}</html>", kind="text/html")
 
@@ -202,7 +242,7 @@ serve(Tls((API, 8080), Remote))
 serve(Tls(("127.0.0.1", 8090), Remote))
 
 BASE = "https://api.example.com:8443/mcp"
-WAYS = "plain redirects large event double strange moves resumes listens gone other locked injects page fails".split()
+WAYS = "plain redirects large event double strange moves resumes listens gone other locked injects page fails drops fills versions renews greets hints busy stalls".split()
 POLICY = "[defaults]\nmemory = { max = '256MiB', by = 'any' }\n" + "".join(
     f'[server.{way}]\nurl = "{BASE}/{way}"\ntool.go = {{}}\ntool.slow = {{ timeout = "1s" }}\n'
     for way in WAYS
@@ -225,6 +265,9 @@ tool.go = {{}}
 [server.each]
 url = "{BASE}/each"
 per_call = true
+tool.go = {{}}
+[server.query]
+url = "{BASE}/page?api_key={TOKEN}"
 tool.go = {{}}
 [server.private]
 url = "https://db.example.com/mcp"
@@ -255,6 +298,10 @@ class Wrapped(scene.Server):
             env={"TOKEN": TOKEN},
         )
         self.rest = b""
+
+    def begin(self, tool, id):
+        params = {"name": tool, "arguments": {}}
+        self.send({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
 
     def errors(self):
         self.process.stdin.close()
@@ -380,6 +427,102 @@ def answers():
         answer = s.ask("tools/list", id=2)
         cli.check("forged" not in str(answer), "but no response among them", answer)
         cli.check("no open request" in s.errors(), "and the operator is told")
+
+
+def repeats():
+    with Wrapped("drops") as s:
+        s.initialize()
+        time.sleep(1)
+        answer = s.call("go", id=3)
+        cli.check("failed" in why(answer), "a connection that closes is an error", answer)
+    cli.check(
+        len(seen("drops", "tools/call")) == 1, "and the call is not sent again", seen("drops", "tools/call")
+    )
+
+
+def errors():
+    with Wrapped("versions") as s:
+        s.initialize()
+        error = s.call("go", id=3).get("error", {})
+        cli.check(
+            error.get("code") == -32022 and error.get("data", {}).get("supported"),
+            "an error of JSON-RPC in one of HTTP keeps its code and data",
+            error,
+        )
+    with Wrapped("query") as s:
+        s.initialize()
+        answer = s.call("go", id=3)
+        told = s.errors()
+        cli.check(
+            "neither JSON" in why(answer) and TOKEN not in why(answer) + told,
+            "no message has the query of a URL",
+            (answer, told),
+        )
+
+
+def handshakes():
+    with Wrapped("greets") as s:
+        cli.check("result" in s.initialize(), "a stream with the greeting is resumed")
+        s.call("go", id=3)
+    cli.check(
+        {p[2].get("Mcp-Session-Id") for p in seen("greets")[1:]} == {"greets-1"},
+        "in the session that it began",
+        seen("greets"),
+    )
+    with Wrapped("hints") as s:
+        s.initialize()
+        s.call("go", id=3)
+    cli.check(
+        {p[2].get("Mcp-Session-Id") for p in seen("hints")} == {None},
+        "an interim response begins no session",
+        seen("hints"),
+    )
+    with Wrapped("busy") as s:
+        s.initialize()
+        cli.check(
+            scene.until(lambda: len(seen("busy", "GET")) > 3),
+            "the server's own stream goes on after a 503",
+            seen("busy", "GET"),
+        )
+
+
+def crowds():
+    with Wrapped("fills") as s:
+        s.initialize()
+        for id in range(100, 165):
+            s.begin("go", id)
+        answer = s.receive()
+        cli.check(
+            answer.get("id") == 164 and "too many requests wait" in why(answer),
+            "the request after 64 that wait is refused",
+            answer,
+        )
+        for id in range(100, 164):
+            s.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}})
+        cli.check(
+            scene.until(lambda: len(seen("fills", "notifications/cancelled")) == 64), "but not its cancelling"
+        )
+        cli.check(
+            scene.until(lambda: "result" in s.ask("tools/list", id=f"l{time.monotonic_ns()}")),
+            "which makes room for others",
+        )
+    with Wrapped("stalls") as s:
+        s.initialize()
+        s.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "none"}})
+        started = time.monotonic()
+        answer = s.call("go", id=3)
+        cli.check(
+            text(answer) == "fine" and time.monotonic() - started < 8,
+            "a notification without a response stalls nothing",
+            answer,
+        )
+    with Wrapped("renews") as s:
+        s.initialize()
+        s.begin("go", 3)
+        cli.check(scene.until(lambda: len(seen("renews", "initialize")) == 2), "a session is begun again")
+        started = time.monotonic()
+        s.errors()
+        cli.check(time.monotonic() - started < 8, "a client that ends its input meanwhile is noticed")
 
 
 def endless():
@@ -625,6 +768,10 @@ try:
         pins,
         lies,
         answers,
+        repeats,
+        errors,
+        handshakes,
+        crowds,
         endless,
         sessions,
         calls,
