@@ -29,8 +29,47 @@ static bool lint_text(struct tc_lint *l, const struct tc_spec *said, enum tc_key
     return true;
 }
 
+/* Does the name of a query's parameter look like a secret: api_key, token, …? */
+static bool is_secret_name(const char *name, size_t length)
+{
+    _autobuf_ struct tc_buf text = TC_BUF_INIT;
+    tc_buf_addc(&text, '_'); /* for "key" as for "api_key" */
+    for (size_t i = 0; i < length; i++)
+        tc_buf_addc(&text, name[i] == '-'                     ? '_'
+                           : name[i] >= 'a' && name[i] <= 'z' ? (char)(name[i] - 'a' + 'A')
+                                                              : name[i]);
+    return !text.failed && tc_credential_variable(text.data);
+}
+
+/* A server's URL is in the command line of its bridge, and so in the audit log. */
+static bool lint_query(struct tc_lint *l, const struct tc_spec *spec)
+{
+    const char *at = spec->url ? strchr(spec->url, '?') : NULL;
+    while (at) {
+        size_t length = strcspn(++at, "=&");
+        if (at[length] == '=' && is_secret_name(at, length)) {
+            _autofree_ char *name = strndup(at, length);
+            l->memory |= !name;
+            if (name)
+                tc_lint_add(
+                    l, spec, "url", spec->url_line, name,
+                    "ask its operator for a header, and write secrets.NAME = { from = "
+                    "\"env:NAME\", hosts = [\"HOST:443\"], header = \"Authorization: Bearer "
+                    "{secret}\" }",
+                    "the URL's %.40s looks like a secret, which the cage and the audit log "
+                    "get",
+                    name);
+            return true;
+        }
+        at = strchr(at, '&');
+    }
+    return false;
+}
+
 void tc_lint_literal_secret(struct tc_lint *l, const struct tc_spec *spec)
 {
+    if (lint_query(l, spec))
+        return;
     const struct tc_spec *env = tc_lint_given(l, spec, TC_KEY_ENV);
     for (size_t i = 0; i < spec->command.count; i++)
         if (lint_text(l, spec, TC_KEY_COMMAND, "command", spec->command.items[i]))

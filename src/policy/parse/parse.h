@@ -116,6 +116,7 @@ tc_key_set tc_set_command, tc_set_stdin, tc_set_memory, tc_set_output, tc_set_en
 void tc_parse_spec(struct tc_parse *p, const struct tc_key *key, struct tc_node *node,
                    const char *name, void *into);
 void tc_parse_tool_finish(struct tc_parse *p, struct tc_spec *spec, const struct tc_node *node);
+void tc_parse_server_finish(struct tc_parse *p, const struct tc_node *table);
 void tc_parse_url_finish(struct tc_parse *p, struct tc_spec *spec, const struct tc_node *table);
 
 /* `within`: extends.c handles it before the parser runs; its setter only checks the type. */

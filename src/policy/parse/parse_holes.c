@@ -87,6 +87,7 @@ void tc_parse_tool_finish(struct tc_parse *p, struct tc_spec *spec, const struct
         return;
     tc_parse_route_finish(p, spec, node);
     tc_parse_url_finish(p, spec, node);
+    tc_parse_server_finish(p, node);
     const struct tc_node *schema = tc_node_get(node, "input_schema");
     if (schema && tc_node_get(node, "arguments"))
         tc_parse_bad_key(p, schema, "keep one of the two",

@@ -31,3 +31,15 @@ void tc_set_pass(struct tc_parse *p, const struct tc_key *key, struct tc_node *n
         server->pass |= bit_of(item);
     }
 }
+
+/* A task goes on after its call's response, when the server of a single call has ended. */
+void tc_parse_server_finish(struct tc_parse *p, const struct tc_node *table)
+{
+    const struct tc_node *pass = tc_node_get(table, "pass"), *each = tc_node_get(table, "per_call");
+    bool alone = each && each->kind == TC_NODE_BOOL && each->integer;
+    for (size_t i = 0; alone && pass && pass->kind == TC_NODE_ARRAY && i < pass->count; i++)
+        if (pass->items[i].kind == TC_NODE_STRING && tc_streq(pass->items[i].text, "tasks"))
+            tc_parse_bad_key(p, each, "leave out per_call, or tasks in pass",
+                             "a task needs its server after the response to its call, and per_call "
+                             "ends it then");
+}

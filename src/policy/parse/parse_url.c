@@ -2,7 +2,7 @@
  * Copyright The toolcage authors
  *
  * The key `url` of a server: its cage runs toolcage-bridge, and its network is the URL's host, with
- * the methods of MCP's Streamable HTTP at the URL's path. */
+ * the methods of MCP's Streamable HTTP at the URL's path and below it. */
 #include <stdio.h>
 #include <string.h>
 

@@ -29,7 +29,7 @@
     {TC_IN(SERVER), "url", tc_set_url, NONE, .type = "string", \
      .text = "A server that runs elsewhere, over MCP's Streamable HTTP, instead of a command. "   \
              "toolcage-bridge connects to it from a cage whose network is this host, with the "   \
-             "methods POST, GET and DELETE at this path. A token is a secret of this server "     \
+             "methods POST, GET and DELETE at this path and below it. A token is a secret of this server "     \
              "(secrets), which the proxy adds: the cage does not have it. http:// is only for "   \
              "the loopback. Entries of network are added: a name that leads to a private "        \
              "address needs one for that address.",                                               \

@@ -314,6 +314,15 @@ def policies():
     cli.check("+ one server serves all calls of its tools" in answer.out, "policy diff shows it", answer)
     answer = place.run("policy", "explain", "--policy", one, "--server", "counter", "--json")
     cli.check(json.loads(answer.out)["mcp"]["per_call"] is True, "explain shows it", answer)
+    tasks = place.write(
+        "home/tasks.toml", POLICY.replace("WAY", "one").replace("MORE", "").replace('"sampling"', '"tasks"')
+    )
+    answer = place.run("policy", "check", tasks)
+    cli.check(
+        answer.code and "tasks in pass" in answer.out + answer.err,
+        "tasks of single calls are refused",
+        answer,
+    )
     inner = place.write(
         "home/inner.toml",
         'within = "one.toml"\n'

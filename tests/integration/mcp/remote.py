@@ -491,7 +491,7 @@ def crowds():
         s.initialize()
         for id in range(100, 165):
             s.begin("go", id)
-        answer = s.receive()
+        answer = s.receive() or {}
         cli.check(
             answer.get("id") == 164 and "too many requests wait" in why(answer),
             "the request after 64 that wait is refused",
@@ -641,6 +641,15 @@ def refusals():
         cli.check(
             answer.code not in (0, None) and words in answer.err + answer.out, f"{url} is refused", answer
         )
+    for name in ("api_key", "x=1&key", "access-token"):
+        file = place.write("home/bad.toml", f'[server.x]\nurl = "{BASE}?{name}=abc"\ntool.go = {{}}\n')
+        answer = place.run("policy", "check", file)
+        cli.check(
+            "looks like a secret" in answer.err + answer.out, f"a query with {name} is warned about", answer
+        )
+    file = place.write("home/bad.toml", f'[server.x]\nurl = "{BASE}?project=1"\ntool.go = {{}}\n')
+    answer = place.run("policy", "check", file)
+    cli.check("looks like a secret" not in answer.err + answer.out, "another query is not", answer)
     file = place.write("home/bad.toml", f'[server.x]\nurl = "{BASE}"\ncommand = ["true"]\n')
     answer = place.run("policy", "check", file)
     cli.check(
