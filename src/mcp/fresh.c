@@ -243,6 +243,18 @@ const char *tc_fresh_refusal(const struct tc_wrap *wrap, const struct tc_rpc *rp
                : "too many calls of this server run at once (16); call again later";
 }
 
+/* Nothing is answered while a cage starts: the sources of its secrets may be slow. */
+static int start(struct tc_fresh *f, struct toolcage_error **err)
+{
+    struct tc_wrap *wrap = f->wrap;
+    int64_t begun = tc_wrap_now_ms();
+    int rc = tc_wrap_start(wrap, &f->call, &f->sink, on_output, f, err);
+    int64_t lost = tc_wrap_now_ms() - begun;
+    for (size_t i = 0; i < wrap->asked_count; i++)
+        wrap->asked[i].end_at_ms += wrap->asked[i].end_at_ms ? lost : 0;
+    return rc;
+}
+
 char *tc_fresh_begin(struct tc_wrap *wrap, const struct tc_rpc *rpc, struct tc_slice message)
 {
     struct toolcage_error *err = NULL;
@@ -257,7 +269,7 @@ char *tc_fresh_begin(struct tc_wrap *wrap, const struct tc_rpc *rpc, struct tc_s
     f->key = tc_rpc_key(rpc->id);
     f->message = strndup(message.at, message.length);
     wrap->failed |= !f->key || !f->message;
-    if (!wrap->failed && tc_wrap_start(wrap, &f->call, &f->sink, on_output, f, &err) < 0) {
+    if (!wrap->failed && start(f, &err) < 0) {
         free_fresh(f);
         return explain_start(err);
     }

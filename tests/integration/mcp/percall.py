@@ -228,6 +228,23 @@ def commits():
         cli.check(marks(way, "calls") == 3, f"its changes are written, too ({mode})")
 
 
+def secrets():
+    slow = place.write("home/slow", "#!/bin/sh\nsleep 2\necho tok-3b1f9c2e7a5d\n")
+    os.chmod(slow, 0o755)
+    more = f"""network = ["api.example.com:443"]
+secrets.T = {{ from = "command:{slow}", hosts = ["api.example.com"], header = "Authorization: Bearer {{secret}}" }}"""
+    with Wrapped("secrets", more) as s:
+        s.initialize()
+        for id in (2, 3):
+            s.begin("mark", {}, id)
+        seen = [s.answer(id) for id in (2, 3)]
+        cli.check(
+            all(text(answer).startswith("[1, false") for answer in seen),
+            "the time that a secret's source takes is not the call's",
+            seen,
+        )
+
+
 def records():
     with Wrapped("records") as s:
         s.initialize()
@@ -337,7 +354,7 @@ def policies():
 
 
 try:
-    for part in (isolates, overlaps, ends, commits, records, lies, policies):
+    for part in (isolates, overlaps, ends, commits, secrets, records, lies, policies):
         part()
 finally:
     place.__exit__()
