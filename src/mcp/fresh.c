@@ -57,7 +57,7 @@ static void send(struct tc_fresh *f, const char *text, size_t length)
     f->wrap->failed |= !tc_outbox_add(&f->box, text, length);
 }
 
-/* Ends the server as the end of a client does; its call goes on until it has ended. */
+/* Ends the server as the end of a client does; its call continues until it has ended. */
 static void leave(struct tc_fresh *f, int64_t ms)
 {
     f->over = true;

@@ -32,7 +32,7 @@ void tc_set_pass(struct tc_parse *p, const struct tc_key *key, struct tc_node *n
     }
 }
 
-/* A task goes on after its call's response, when the server of a single call has ended. */
+/* A task continues after its call's response, when the server of a single call has ended. */
 void tc_parse_server_finish(struct tc_parse *p, const struct tc_node *table)
 {
     const struct tc_node *pass = tc_node_get(table, "pass"), *each = tc_node_get(table, "per_call");
