@@ -175,6 +175,11 @@ static struct tc_slice entry_of(struct tc_slice grant, const char *path)
     return found;
 }
 
+static char *entry_path(struct tc_slice grant, const char *path)
+{
+    return tc_json_text(tc_json_get(entry_of(grant, path), "path"));
+}
+
 /* Was the entry made by this call, so that it is not there before the next one? */
 static bool is_added(struct tc_slice changes, const char *path)
 {
@@ -206,7 +211,9 @@ static bool shorten(char *path)
     return true;
 }
 
-/* What must be writable for this change: an existing file, or the directory of a new one. */
+/* What must be writable for this change: an existing file, or the directory of a new one. A policy
+ * that names a steering file lifts its protection: a held one is left out, another one stays
+ * granted by the policy's own entry. */
 static void take_change(struct tc_used *u, struct tool *t, struct toolcage_call *call,
                         const char *id, struct tc_slice changes, struct tc_slice change)
 {
@@ -214,9 +221,14 @@ static void take_change(struct tc_used *u, struct tool *t, struct toolcage_call 
     bool modified = tc_scan_is(tc_json_get(change, "kind"), "modified");
     if (!path || path[0] != '/' || (!modified && !shorten(path)))
         return;
+    if (tc_scan_is(tc_json_get(change, "held"), TOOLCAGE_HELD_STEERING))
+        return;
     while ((is_added(changes, path) || !is_plain(path)) && shorten(path))
         ;
-    take(u, t, call, id, USED_WRITE, path);
+    _autofree_ char *entry = tc_json_true(tc_json_get(change, "steers_host"))
+                                 ? entry_path(tc_json_of(t->grant), path)
+                                 : NULL;
+    take(u, t, call, id, USED_WRITE, entry ? entry : path);
 }
 
 static void take_access(struct tc_used *u, struct tool *t, struct toolcage_call *call,

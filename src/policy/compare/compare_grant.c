@@ -46,11 +46,13 @@ static bool writes(const struct tc_grant *grant, const char *path)
 }
 
 /* Steering files are read-only, and credentials hidden, unless an entry names them. An entry with
- * one of these name parts may name such a file. */
-static bool may_lift(const struct tc_grant *from, const struct tc_grant *to, const char *path)
+ * one of these name parts may name such a file, and so may one whose name steers. */
+static bool may_lift(const struct tc_grant *from, const struct tc_grant *to, const char *path,
+                     const char *host)
 {
     static const char *const bare[] = {"/HEAD", "/config", "/hooks", "/commondir", "/worktrees"};
-    bool special = strstr(path, "/.") != NULL;
+    bool special = strstr(path, "/.") || tc_steers(&to->steering, "", path + 1) != TC_STEERS_NOT ||
+                   (host && tc_steers(&to->steering, "", host + 1) != TC_STEERS_NOT);
     for (size_t i = 0; i < TC_COUNT(bare); i++)
         special |= strstr(path, bare[i]) != NULL;
     return special && writes(to, path) && !writes(from, path);
@@ -94,10 +96,10 @@ static void compare_path(struct tc_differences *changes, const struct tc_grant *
     else if (b.level < a.level)
         tc_differences_changed(changes, TC_DIFFERENCE_LESS, words[a.level], "%s is %s", path,
                                b.level ? words[b.level] : "not there");
-    else if (may_lift(from, to, path))
+    else if (may_lift(from, to, path, b.host))
         tc_differences_add(changes, TC_DIFFERENCE_MORE,
                            "%s is writable by name, even if it is a steering file", path);
-    else if (may_lift(to, from, path))
+    else if (may_lift(to, from, path, a.host))
         tc_differences_add(changes, TC_DIFFERENCE_LESS, "%s is no longer writable by name", path);
     else if (names(from, from->fs_count, path) != names(to, to->fs_count, path))
         tc_differences_add(changes, TC_DIFFERENCE_NEITHER,

@@ -94,6 +94,27 @@ def writes_are_narrowed():
         check(again.code == 0 and refused.code != 0, "a cage enforces it", (again, refused))
 
 
+def steering_files_stay_protected():
+    """A policy that names CLAUDE.md lifts its protection."""
+    with arrange(WIDE + '\nworkspace.mode = "copy"') as place:
+        for name in ("CLAUDE.md", "src/CLAUDE.md"):
+            place.write("home/project/" + name, "rules\n")
+        call(place, "echo more | tee -a src/a CLAUDE.md src/CLAUDE.md")
+        answer, lines = learn(place)
+        check(
+            answer.code == 0 and section(lines, "filesystem.writable") == ['"/workspace/src/a"'],
+            "a held change of a steering file is not granted by name",
+            answer,
+        )
+        named = place.write("home/named.toml", answer.out.replace("/workspace/src/a", "/workspace/CLAUDE.md"))
+        diff = place.run("policy", "diff", "--json", place.policy, named)
+        check(
+            '"widened":true' in diff.out and "steering file" in diff.out,
+            "a policy that names a steering file grants more",
+            diff,
+        )
+
+
 def reads_are_narrowed_where_listed():
     with arrange(WIDE + '\ndenials = "accesses"') as place:
         call(place, "cat src/b; cat doc/1 doc/2 doc/3 doc/4; echo 1 > out/old")
@@ -202,6 +223,7 @@ def other_calls_are_named():
 
 require_user()
 writes_are_narrowed()
+steering_files_stay_protected()
 reads_are_narrowed_where_listed()
 endpoints_are_narrowed()
 hostile_names_grant_nothing_else()
