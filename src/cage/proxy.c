@@ -27,7 +27,6 @@ struct tc_proxy {
     struct tc_init_network network;
     struct tc_egress_stats *stats;
     int control;          /* the helper's end */
-    bool records;         /* requests and responses */
     bool killed;          /* by the helper, with the cage */
     bool finishing, done; /* delivers the tool's last data; has delivered all */
     pid_t pid;            /* 0: not started, or ended */
@@ -192,7 +191,6 @@ static int send_config(struct tc_cage *cage, struct tc_proxy *x, bool ipv6)
         tc_task_send(x->control, &tc_egress_config_fields, &config) == 0) {
         if (values)
             (void)close(TAKE_FD(cage->secrets_fd));
-        x->records = cage->exchanges_fd >= 0 && !cage->plan->replays;
         if (cage->exchanges_fd >= 0)
             (void)close(TAKE_FD(cage->exchanges_fd));
         return 0;
@@ -297,14 +295,13 @@ int tc_proxy_event(struct tc_cage *cage)
  * short wait; the rest is delivered after the cage has ended. */
 static void deliver(struct tc_proxy *x)
 {
-    enum { SHORT_MS = 10, RECORD_MS = 200 }; /* an incomplete record cannot be replayed */
-    const int look_ms = x->records ? RECORD_MS : SHORT_MS;
+    enum { SHORT_MS = 10 };
     const struct tc_egress_message finish = {.kind = TC_EGRESS_FINISH};
     struct tc_egress_message m = {0};
     struct pollfd ready = {.fd = x->control, .events = POLLIN};
     x->finishing = tc_send(x->control, &finish, sizeof(finish), NULL, 0) == 0;
-    int64_t until = tc_now_us() + look_ms * 1000;
-    while (x->finishing && !x->done && tc_now_us() < until && poll(&ready, 1, look_ms) > 0)
+    int64_t until = tc_now_us() + SHORT_MS * 1000;
+    while (x->finishing && !x->done && tc_now_us() < until && poll(&ready, 1, SHORT_MS) > 0)
         x->done = recv(x->control, &m, sizeof(m), MSG_DONTWAIT) <= 0 || m.kind == TC_EGRESS_DONE;
 }
 

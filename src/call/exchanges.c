@@ -82,6 +82,7 @@ static const char *describe_lost(uint32_t lost)
         [TC_EXCHANGE_FAILED] = "a host could not be reached",
         [TC_EXCHANGE_LARGE] = "its responses have more than 64 MiB",
         [TC_EXCHANGE_MANY] = "it made more than 10000 requests",
+        [TC_EXCHANGE_UNDONE] = "it ended before its last data was sent",
     };
     return lost < TC_EXCHANGE_LOSSES && why[lost] ? why[lost] : "its requests were not recorded";
 }
@@ -109,14 +110,25 @@ static bool take_frame(struct record *r, const struct tc_exchange_head *head, co
     return !e->request.failed && !e->reply.failed && (head->kind != TC_EXCHANGE_END || e->ended);
 }
 
+/* The proxy sends a tool's last data after the tool has ended. It rarely needs this long. */
+static void await_end(const struct tc_exchange_file *file)
+{
+    enum { PATIENCE = 100, PAUSE_US = 1000 };
+    for (int i = 0; i < PATIENCE && !atomic_load(&file->lost) && !atomic_load(&file->ended); i++)
+        (void)usleep(PAUSE_US);
+}
+
 /* NULL, or why the file has no complete record. */
 static const char *read_file(const struct tc_exchange_file *file, struct record *r)
 {
     struct tc_exchange_head head;
     const char *bytes;
     size_t at = 0;
+    await_end(file);
+    uint32_t ended = atomic_load(&file->ended), lost = atomic_load(&file->lost);
     uint64_t used = atomic_load(&file->used);
-    uint32_t lost = atomic_load(&file->lost);
+    if (!lost && !ended)
+        lost = TC_EXCHANGE_UNDONE;
     if (lost || used > sizeof(file->frames))
         return describe_lost(lost);
     int got;

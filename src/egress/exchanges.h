@@ -31,12 +31,14 @@ enum tc_exchange_lost {
     TC_EXCHANGE_FAILED, /* a host could not be reached before any request */
     TC_EXCHANGE_LARGE,  /* more bytes than the file has */
     TC_EXCHANGE_MANY,   /* more requests than TC_EXCHANGES_MAX */
+    TC_EXCHANGE_UNDONE, /* clients' data was still in the proxy when it exited */
     TC_EXCHANGE_LOSSES
 };
 
 struct tc_exchange_file {
     _Atomic uint64_t used;              /* bytes of complete frames */
     _Atomic uint32_t lost;              /* enum tc_exchange_lost: the first reason */
+    _Atomic uint32_t ended;             /* the proxy relays nothing more */
     char subject[TC_EGRESS_TARGET_MAX]; /* its host, or ""; complete when `lost` is set */
     char frames[TC_EXCHANGES_BYTES_MAX];
 };

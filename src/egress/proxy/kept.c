@@ -184,3 +184,11 @@ void tc_egress_kept_close(struct tc_egress_proxy *p, struct tc_egress_flow *f, b
     f->kept.open = false;
     tc_egress_kept_lost(p, f, TC_EXCHANGE_BROKEN);
 }
+
+void tc_egress_kept_exit(struct tc_egress_proxy *p, bool whole)
+{
+    if (!whole)
+        tc_egress_kept_lost(p, NULL, TC_EXCHANGE_UNDONE);
+    if (p->keeper.file)
+        atomic_store(&p->keeper.file->ended, 1);
+}

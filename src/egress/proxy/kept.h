@@ -48,6 +48,8 @@ void tc_egress_kept_reply(struct tc_egress_proxy *p, struct tc_egress_flow *f, c
 void tc_egress_kept_end(struct tc_egress_proxy *p, struct tc_egress_flow *f, bool keeps);
 /* The client's connection ends. Was its request answered completely? */
 void tc_egress_kept_close(struct tc_egress_proxy *p, struct tc_egress_flow *f, bool whole);
+/* The proxy exits. Has everything that clients sent left it? */
+void tc_egress_kept_exit(struct tc_egress_proxy *p, bool whole);
 /* Something cannot be recorded. `f` may be NULL. */
 void tc_egress_kept_lost(struct tc_egress_proxy *p, const struct tc_egress_flow *f,
                          enum tc_exchange_lost why);

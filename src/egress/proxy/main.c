@@ -235,5 +235,6 @@ int main(int argc, char **argv)
     if (!proxy.finish_at)
         return 0;
     tc_egress_flows_leave(&proxy);
+    tc_egress_kept_exit(&proxy, tc_egress_flows_sent(&proxy) && tc_egress_datagrams_sent(&proxy));
     return !send_message(TC_EGRESS_DONE);
 }

@@ -10,6 +10,7 @@ import glob
 import json
 import os
 import shutil
+import socket
 import socketserver
 import subprocess
 import tempfile
@@ -153,6 +154,12 @@ for server in (
 ):
     serve(server)
 
+busy = socket.create_server((API, 9082), backlog=0)  # accepts nothing, and its queue is full
+waiting = [socket.socket() for _ in range(3)]
+for one in waiting:
+    one.setblocking(False)
+    one.connect_ex((API, 9082))
+
 from scene import TOOLCAGE, check, run  # noqa: E402  become() comes after what only root can do
 
 GIT = "git -c safe.directory='*'"
@@ -199,7 +206,7 @@ memory = {{ max = "2GiB", by = "any" }}
 """
 ENTRIES = (
     '{ host = "files.example.com", port = 9443, methods = ["GET", "HEAD", "POST", "PUT"] }, '
-    '"files.example.com:9080", "files.example.com:2500", "udp:files.example.com:2501", "127.0.0.1:9081"'
+    '"files.example.com:9080", "files.example.com:9082", "files.example.com:2500", "udp:files.example.com:2501", "127.0.0.1:9081"'
 )
 
 
@@ -359,7 +366,15 @@ def nothing_is_reached(s):
         )
 
 
+LATE = r"""
+import os, socket, urllib.parse
+to = urllib.parse.urlparse(os.environ["http_proxy"])
+s = socket.create_connection((to.hostname, to.port))
+s.sendall(b"CONNECT files.example.com:9082 HTTP/1.1\r\nHost: files.example.com:9082\r\n\r\n")
+s.sendall(b"GET /late HTTP/1.1\r\nHost: files.example.com:9082\r\n\r\n")
+"""
 LEFT_OUT = {
+    "a request that leaves after the tool": (f"python3 - <<'E'\n{LATE}E", "before its last data"),
     "a protocol of lines": (
         "bash -c 'exec 3<>/dev/tcp/files.example.com/2500; head -1 <&3'",
         "not inspected",
