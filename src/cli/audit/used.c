@@ -351,12 +351,17 @@ static void join_siblings(struct tool *t)
     for (size_t i = 0; i < t->fact_count; i++) {
         struct fact *f = &t->facts[i];
         _autofree_ char *parent = strdup(f->subject);
-        if (!parent || f->how == USED_CONNECT || !shorten(parent) || !entry_of(grant, parent).at)
+        if (!parent || f->refused || f->how == USED_CONNECT || !shorten(parent))
+            continue;
+        struct tc_slice entry = entry_of(grant, parent);
+        if (!entry.at ||
+            (f->how == USED_WRITE && !tc_scan_is(tc_json_get(entry, "access"), "write")))
             continue;
         size_t beside = 0, length = strlen(parent);
         for (size_t k = 0; k < t->fact_count; k++)
-            beside += t->facts[k].how == f->how && is_within(parent, t->facts[k].subject) &&
-                      t->facts[k].subject[length] && !strchr(t->facts[k].subject + length + 1, '/');
+            beside += t->facts[k].how == f->how && !t->facts[k].refused &&
+                      is_within(parent, t->facts[k].subject) && t->facts[k].subject[length] &&
+                      !strchr(t->facts[k].subject + length + 1, '/');
         if (beside > SIBLINGS)
             f->subject[length] = '\0';
     }
@@ -382,10 +387,15 @@ static void put_used_paths(FILE *out, const struct tool *t, enum used_how how)
     }
 }
 
-/* Does an entry of the list depend on a call's arguments? Then it stays as the policy has it. */
-static bool has_arguments(struct tc_slice grant)
+/* Do entries of this key depend on a call's arguments? Then it stays as the policy has it. */
+static bool has_arguments(struct tc_slice grant, bool network)
 {
     struct tc_slice list = tc_json_get(grant, "filesystem");
+    struct tc_slice named = tc_json_get(grant, "arguments");
+    if (network)
+        return tc_json_find(named, "access", "connect").at;
+    if (tc_json_find(named, "access", "read").at || tc_json_find(named, "access", "write").at)
+        return true;
     struct tc_scan_each each = tc_scan_walk(list);
     while (tc_scan_is_array(list) && tc_scan_next(&each))
         if (tc_json_true(tc_json_get(each.value, "argument")))
@@ -416,18 +426,15 @@ static void put_kept(FILE *out, struct tc_slice entry)
 static void put_paths(FILE *out, const struct tool *t, struct tc_slice grant)
 {
     struct tc_slice list = tc_json_get(grant, "filesystem");
-    if (has_arguments(grant)) {
-        put_comment(out, "filesystem: as in the policy, because it depends on arguments");
+    if (has_arguments(grant, false) || t->cut) {
+        put_comment(out, t->cut ? "filesystem: as in the policy, because the log does not list all "
+                                  "changes"
+                                : "filesystem: as in the policy, because it depends on arguments");
         return;
     }
-    if (t->cut) {
-        put_comment(out, "filesystem.writable: as in the policy, because the log does not list all "
-                         "changes");
-    } else {
-        (void)fputs("filesystem.writable = [\n", out);
-        put_used_paths(out, t, USED_WRITE);
-        (void)fputs("]\n", out);
-    }
+    (void)fputs("filesystem.writable = [\n", out);
+    put_used_paths(out, t, USED_WRITE);
+    (void)fputs("]\n", out);
     (void)fputs("filesystem.readable = [\n", out);
     struct tc_scan_each each = tc_scan_walk(list);
     if (t->listed < t->calls)

@@ -115,6 +115,33 @@ def steering_files_stay_protected():
         )
 
 
+def all_granted_paths_stay_if_changes_are_cut():
+    with arrange() as place:
+        call(place, "cd out; i=0; while [ $i -lt 4000 ]; do : > $(printf %0150d $i); i=$((i+1)); done")
+        answer, lines = learn(place)
+        check(
+            answer.code == 0
+            and "does not list all changes" in answer.out
+            and not [line for line in lines if "/workspace" in line]
+            and "breaks 0 of 1" in answer.err,
+            "paths stay as in the policy if the log does not list all changes",
+            answer,
+        )
+
+
+def readable_directories_do_not_become_writable():
+    files = ", ".join(f'"/workspace/doc/{i}"' for i in range(1, 6))
+    more = f'filesystem = {{ readable = ["/workspace"], writable = [{files}] }}'
+    with arrange(more) as place:
+        ran = call(place, "for i in 1 2 3 4 5; do echo 1 > doc/$i; done")
+        answer, lines = learn(place)
+        check(
+            ran.code == 0 and answer.code == 0 and len(section(lines, "filesystem.writable")) == 5,
+            "many written files do not become their directory where the policy lets it be read only",
+            (ran, answer),
+        )
+
+
 def reads_are_narrowed_where_listed():
     with arrange(WIDE + '\ndenials = "accesses"') as place:
         call(place, "cat src/b; cat doc/1 doc/2 doc/3 doc/4; echo 1 > out/old")
@@ -224,6 +251,8 @@ def other_calls_are_named():
 require_user()
 writes_are_narrowed()
 steering_files_stay_protected()
+all_granted_paths_stay_if_changes_are_cut()
+readable_directories_do_not_become_writable()
 reads_are_narrowed_where_listed()
 endpoints_are_narrowed()
 hostile_names_grant_nothing_else()
