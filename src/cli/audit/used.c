@@ -3,6 +3,8 @@
  *
  * The minimal policy for what recorded calls used. It extends the policy that it is learned under,
  * and replaces the lists that the log can judge. Everything in it was granted and used. */
+#include <arpa/inet.h>
+#include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -201,6 +203,14 @@ static bool is_plain(const char *path)
     return true;
 }
 
+static bool is_endpoint(const char *text)
+{
+    for (const char *c = text; *c; c++)
+        if (!isalnum((unsigned char)*c) && !strchr("-._:*[]/", *c))
+            return false;
+    return true;
+}
+
 /* Shortens the path to its directory. False: it has none. */
 static bool shorten(char *path)
 {
@@ -259,8 +269,9 @@ static void take_facts(struct tc_used *u, struct tool *t, struct toolcage_call *
     each = tc_scan_walk(reached);
     while (tc_scan_is_array(reached) && tc_scan_next(&each)) {
         _autofree_ char *to = tc_json_text(tc_json_get(each.value, "target"));
-        if (to && is_plain(to))
-            take(u, t, call, id, USED_CONNECT, to);
+        if (to)
+            add_fact(u, t, USED_CONNECT, to, id,
+                     !is_endpoint(to) || !is_granted(call, USED_CONNECT, to));
     }
     struct tc_slice omitted = tc_json_get(past->result, "omitted");
     t->listed += tc_scan_is_array(accesses) && !tc_json_int(tc_json_get(omitted, "accesses"), 0);
@@ -447,28 +458,75 @@ static void put_paths(FILE *out, const struct tool *t, struct tc_slice grant)
 
 /* ---- the network ---- */
 
-/* "host:port" or "[v6]:port", without "udp:"; the host's length. */
-static size_t host_length(const char *to)
+/* Of "host:port", "[v6]:port" or "udp:host:port", and of a secret's host without a port. */
+struct endpoint {
+    char *host; /* owned */
+    const char *port;
+    bool udp;
+};
+
+static struct endpoint endpoint_of(const char *text)
 {
-    const char *colon = strrchr(to, ':');
-    return colon ? (size_t)(colon - to) : strlen(to);
+    struct endpoint e = {.port = "443", .udp = !strncmp(text, "udp:", 4)};
+    const char *to = text + (e.udp ? 4 : 0), *end = to[0] == '[' ? strchr(to, ']') : NULL;
+    const char *colon = strrchr(end ? end : to, ':');
+    if (colon)
+        e.port = colon + 1;
+    if (end)
+        to++;
+    e.host = strndup(to, end ? (size_t)(end - to) : colon ? (size_t)(colon - to) : strlen(to));
+    return e;
 }
 
-/* Does an entry for this host cover the other one: the same, or a pattern of it? */
-static bool covers(const char *entry, const char *host, size_t length)
+/* An address, with mapped IPv4: "10.0.0.1" is "::ffff:10.0.0.1". Its bits, 0: not an address. */
+static int read_address(const char *text, unsigned char ret[16])
 {
-    if (!strncmp(entry, host, length) && !entry[length])
-        return true;
-    const char *dot = memchr(host, '.', length);
-    size_t rest = dot ? length - (size_t)(dot - host) : 0;
-    bool wild = !strncmp(entry, "*.", 2) && dot && strlen(entry + 1) == rest &&
-                !strncmp(entry + 1, dot, rest);
-    return wild || !strcmp(entry, "*") || (strchr(entry, '/') && host[0] >= '0' && host[0] <= '9');
+    static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff};
+    memcpy(ret, mapped, sizeof(mapped));
+    return inet_pton(AF_INET, text, ret + sizeof(mapped)) == 1 ? 32
+           : inet_pton(AF_INET6, text, ret) == 1               ? 128
+                                                               : 0;
 }
 
-static bool is_exact(const char *entry, const char *host, size_t length)
+static bool in_range(const char *range, const char *host)
 {
-    return !strncmp(entry, host, length) && !entry[length];
+    const char *slash = strchr(range, '/');
+    _autofree_ char *from = slash ? strndup(range, (size_t)(slash - range)) : NULL;
+    unsigned char a[16], b[16];
+    int bits = from ? read_address(from, a) : 0;
+    if (!bits || read_address(host, b) != bits)
+        return false;
+    int same = 128 - bits + (int)strtol(slash + 1, NULL, 10), whole = same / 8, rest = same % 8;
+    return same <= 128 && !memcmp(a, b, (size_t)whole) &&
+           (!rest || (a[whole] ^ b[whole]) >> (8 - rest) == 0);
+}
+
+static bool is_local(const char *entry, const char *host)
+{
+    unsigned char address[16];
+    int bits = strcmp(entry, "localhost") != 0 ? 0 : read_address(host, address);
+    return (bits == 32 && address[12] == 127) || (bits && !strcmp(host, "::1"));
+}
+
+static bool is_under(const char *pattern, const char *host)
+{
+    const char *dot = strchr(host, '.');
+    return dot && !strncmp(pattern, "*.", 2) && !strcmp(pattern + 1, dot);
+}
+
+/* How exactly does an entry of the grant name this endpoint? 0: not at all. */
+static int rank_of(struct tc_slice entry, const struct endpoint *to)
+{
+    _autofree_ char *host = tc_json_text(tc_json_get(entry, "host"));
+    struct tc_slice port = tc_json_get(entry, "port");
+    bool any = tc_scan_is(port, "any"), udp = tc_scan_is(tc_json_get(entry, "transport"), "udp");
+    if (!host || udp != to->udp || !(any || tc_json_int(port, 0) == strtol(to->port, NULL, 10)))
+        return 0;
+    int rank = !strcmp(host, to->host) ? 3
+               : is_under(host, to->host) || in_range(host, to->host) || is_local(host, to->host)
+                   ? 2
+                   : !strcmp(host, "*");
+    return rank ? 2 * rank + !any : 0;
 }
 
 static void put_words(FILE *out, const char *key, struct tc_slice list)
@@ -478,38 +536,42 @@ static void put_words(FILE *out, const char *key, struct tc_slice list)
         (void)fprintf(out, ", %s = %.*s", key, (int)list.length, list.at);
 }
 
-/* The endpoint with the methods and paths of the policy's entries for it. Returns how many. */
-static size_t put_endpoint(FILE *out, struct tc_slice grant, const struct fact *f, bool exact)
+static void put_entry(FILE *out, struct tc_slice entry, const struct endpoint *to,
+                      const struct fact *f)
+{
+    struct tc_slice methods = tc_json_get(entry, "methods"), paths = tc_json_get(entry, "paths");
+    struct tc_scan_each method = tc_scan_walk(methods), path = tc_scan_walk(paths);
+    if (!tc_scan_next(&method) && !tc_scan_next(&path)) {
+        put_path(out, f->subject);
+    } else {
+        (void)fprintf(out, "  { host = \"%s\", port = %s", to->host, to->port);
+        put_words(out, "methods", methods);
+        put_words(out, "paths", paths);
+        (void)fputs(" },", out);
+    }
+    put_reason(out, f);
+}
+
+/* The endpoint with the methods and paths of the policy's entries that name it most exactly. */
+static void put_endpoint(FILE *out, struct tc_slice grant, const struct fact *f)
 {
     struct tc_slice list = tc_json_get(grant, "network");
+    struct endpoint to = endpoint_of(f->subject);
     struct tc_scan_each each = tc_scan_walk(list);
-    bool udp = !strncmp(f->subject, "udp:", 4);
-    const char *to = f->subject + (udp ? 4 : 0);
-    size_t length = host_length(to), count = 0;
-    bool brackets = to[0] == '[' && length > 2;
-    const char *host = brackets ? to + 1 : to;
-    size_t host_size = brackets ? length - 2 : length;
-    while (tc_scan_is_array(list) && tc_scan_next(&each)) {
-        _autofree_ char *entry = tc_json_text(tc_json_get(each.value, "host"));
-        struct tc_slice methods = tc_json_get(each.value, "methods");
-        struct tc_slice paths = tc_json_get(each.value, "paths");
-        struct tc_scan_each word = tc_scan_walk(methods), path = tc_scan_walk(paths);
-        if (!entry || tc_scan_is(tc_json_get(each.value, "transport"), "udp") != udp ||
-            !(exact ? is_exact(entry, host, host_size) : covers(entry, host, host_size)))
-            continue;
-        count++;
-        if (!tc_scan_next(&word) && !tc_scan_next(&path)) {
-            put_path(out, f->subject);
-        } else {
-            (void)fprintf(out, "  { host = \"%.*s\", port = %s", (int)host_size, host,
-                          to + length + 1);
-            put_words(out, "methods", methods);
-            put_words(out, "paths", paths);
-            (void)fputs(" },", out);
-        }
-        put_reason(out, f);
+    int best = 0;
+    while (to.host && tc_scan_is_array(list) && tc_scan_next(&each)) {
+        int rank = rank_of(each.value, &to);
+        best = rank > best ? rank : best;
     }
-    return count;
+    each = tc_scan_walk(list);
+    while (best && tc_scan_next(&each))
+        if (rank_of(each.value, &to) == best)
+            put_entry(out, each.value, &to, f);
+    if (!best) {
+        (void)fputs("# no single entry of the policy grants this, and so it is not here: ", out);
+        put_comment(out, f->subject);
+    }
+    free(to.host);
 }
 
 /* A secret needs the hosts that it goes to. */
@@ -525,22 +587,26 @@ static void put_secret_hosts(FILE *out, struct tc_slice grant, const struct tool
             const char *to = text && strstr(text, "://") ? strstr(text, "://") + 3 : text;
             struct fact f = {.subject = (char *)(uintptr_t)to, .calls = 1};
             f.call = (char *)(uintptr_t) "unused, but a secret names it";
-            bool known = !to || !is_plain(to);
+            bool known = !to || !is_endpoint(to);
             for (size_t i = 0; !known && i < t->fact_count; i++)
                 known = t->facts[i].how == USED_CONNECT && !strcmp(t->facts[i].subject, to);
-            if (!known && !put_endpoint(out, grant, &f, true))
-                (void)put_endpoint(out, grant, &f, false);
+            if (!known)
+                put_endpoint(out, grant, &f);
         }
     }
 }
 
 static void put_network(FILE *out, const struct tool *t, struct tc_slice grant)
 {
+    if (has_arguments(grant, true)) {
+        put_comment(out, "network: as in the policy, because it depends on arguments");
+        return;
+    }
     (void)fputs("network = [\n", out);
     for (size_t i = 0; i < t->fact_count; i++) {
         const struct fact *f = &t->facts[i];
-        if (f->how == USED_CONNECT && !f->refused && !put_endpoint(out, grant, f, true))
-            (void)put_endpoint(out, grant, f, false);
+        if (f->how == USED_CONNECT && !f->refused)
+            put_endpoint(out, grant, f);
     }
     put_secret_hosts(out, grant, t);
     (void)fputs("]\n", out);

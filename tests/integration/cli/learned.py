@@ -7,6 +7,7 @@ import glob
 import http.server
 import json
 import os
+import socket
 import threading
 
 from cli import Place, check, finish, require_user
@@ -198,6 +199,70 @@ def endpoints_are_narrowed():
     server.shutdown()
 
 
+class Web6(http.server.ThreadingHTTPServer):
+    address_family = socket.AF_INET6
+
+
+def endpoints_keep_the_entry_that_grants_them():
+    """Each server is reached by the address that a policy names in another way, beside entries that do not fit."""
+    servers = [http.server.ThreadingHTTPServer(("127.0.0.1", 0), Web) for _ in range(2)] + [
+        Web6(("::1", 0), Web)
+    ]
+    for server in servers:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+    a, b, c = (server.server_address[1] for server in servers)
+    get = "python3 -c 'import urllib.request as u; u.urlopen(\"http://{}/v1/a\")'"
+    rules = 'methods = ["GET"]'
+    cases = {
+        "a local name": (
+            f'"localhost:{b}", {{ host = "localhost", port = {a}, {rules} }}',
+            f"127.0.0.1:{a}",
+            f'{{ host = "127.0.0.1", port = {a}, {rules} }}',
+        ),
+        "the entry with its port": (
+            f'"127.0.0.1:{b}", {{ host = "127.0.0.1", port = {a}, {rules} }}',
+            f"127.0.0.1:{a}",
+            f'{{ host = "127.0.0.1", port = {a}, {rules} }}',
+        ),
+        "the range that has it": (
+            f'"10.0.0.0/8:{a}", {{ host = "127.0.0.0/12", port = {a}, {rules} }}',
+            f"127.0.0.1:{a}",
+            f'{{ host = "127.0.0.1", port = {a}, {rules} }}',
+        ),
+        "an IPv6 address": (f'"[::1]:{c}"', f"[::1]:{c}", f'"[::1]:{c}"'),
+    }
+    for name, (network, to, wanted) in cases.items():
+        with arrange(f"{WIDE}\nnetwork = [{network}]") as place:
+            ran = call(place, get.format(to))
+            answer, lines = learn(place)
+            check(
+                ran.code == 0
+                and answer.code == 0
+                and section(lines, "network") == [wanted]
+                and "breaks 0 of 1" in answer.err,
+                f"an endpoint is learned from {name}",
+                (ran, answer),
+            )
+    more = f'{WIDE}\narguments.host = {{ host = ["127.0.0.1:{a}"] }}'
+    with arrange(more) as place:
+        place.write(
+            "home/toolcage.toml", POLICY.format(more=more).replace('"{script}"]', '"{script}", "{host}"]')
+        )
+        script = get.format(f"127.0.0.1:{a}")
+        ran = place.run("call", "sh", json.dumps({"script": script, "host": f"127.0.0.1:{a}"}))
+        answer, lines = learn(place)
+        check(
+            ran.code == 0
+            and answer.code == 0
+            and "network: as in the policy, because it depends on arguments" in answer.out
+            and "breaks 0 of 1" in answer.err,
+            "a network that depends on arguments stays as it is",
+            (ran, answer),
+        )
+    for server in servers:
+        server.shutdown()
+
+
 def hostile_names_grant_nothing_else():
     with arrange() as place:
         call(
@@ -255,6 +320,7 @@ all_granted_paths_stay_if_changes_are_cut()
 readable_directories_do_not_become_writable()
 reads_are_narrowed_where_listed()
 endpoints_are_narrowed()
+endpoints_keep_the_entry_that_grants_them()
 hostile_names_grant_nothing_else()
 other_calls_are_named()
 finish()
