@@ -46,8 +46,8 @@
      .text = "What is kept of a call. inputs: also what it needs to run again, for `toolcage audit "
              "replay`: the files of its workspace that it may see, its input, its output, and its HTTP "
              "requests with their responses where the egress proxy sees them, each content once, "
-             "in the state directory. Never a value of a secret or of an environment "
-             "variable.",
+             "in the state directory. Values of secrets and of environment variables are left out, "
+             "unless a tool or a server writes them in a form that is not masked.",
      .example = "record = \"inputs\""},
     {TC_IN(AUDIT), "keep_inputs", tc_set_value, AUDIT(keep_inputs), NONE,
      RANGE(SIZE, (int64_t)1 << 20, MAX_BYTES), .type = "size", .fallback = "1GiB",
