@@ -33,8 +33,9 @@ struct tc_mcp_reload {
     json_t *files; /* the paths that are watched: those of the policy, then the record of trust */
     struct stamp *stamps;
     int64_t look_ms, pause_ms;
-    char *said; /* the last report; NULL: none */
-    bool taken; /* a changed policy, at this look */
+    int64_t retry_ms; /* when the file is read again though nothing watched has changed; 0: never */
+    char *said;       /* the last report; NULL: none */
+    bool taken;       /* a changed policy, at this look */
     int64_t minute_ms;
     unsigned reports; /* since minute_ms */
 };
@@ -196,6 +197,8 @@ static void say(struct tc_mcp *server, enum tc_mcp_level level, char *text)
 static void refuse(struct tc_mcp *server, const char *why, const char *hint)
 {
     char *text = NULL;
+    server->reload->retry_ms = now_ms() + LOOK_MS; /* what it lacks may be in a file that is not
+                                                      watched */
     if (asprintf(&text,
                  "the policy %s has changed and is not used: %s%s%s. The earlier policy stays",
                  server->what->path, why, *hint ? "; " : "", hint) < 0)
@@ -281,8 +284,12 @@ bool tc_mcp_reload_look(struct tc_mcp *server, bool due)
         return false;
     reload->taken = false;
     reload->look_ms = now_ms() + LOOK_MS;
-    if (began < reload->pause_ms || !look(reload))
+    if (began < reload->pause_ms)
         return false;
+    bool again = reload->retry_ms && began >= reload->retry_ms;
+    if (!look(reload) && !again)
+        return false;
+    reload->retry_ms = 0;
     if (leads_elsewhere(server)) {
         refuse(server,
                access(server->what->path, F_OK) ? "the file is missing"

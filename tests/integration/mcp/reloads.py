@@ -121,6 +121,38 @@ def requests_look_first():
         )
 
 
+def extended_files_may_come_later():
+    """The policy in use watches only its own files."""
+    extending = 'extends = ["./base.toml"]\n' + TOOL.format("new", "echo new", "")
+    base = TOOL.format("extended", "true", "")
+    write(base, "policy/base.toml")
+    path = write(extending)
+    trust(path)
+    for name, before in (("missing", None), ("another one", base + '[tool.other]\ncommand = ["true"]\n')):
+        write(BASE)
+        with scene.Server(place, path) as server:
+            server.initialize()
+            names(server)
+            os.unlink(os.path.join(place.root, "policy/base.toml"))
+            if before:
+                write(before, "policy/base.toml")
+            write(extending)
+            said = errors(server, 5)
+            cli.check(
+                said.count("\n") == 1 and "is not used" in said and names(server) == {"old", "slow"},
+                f"a trusted policy whose extended file is {name} is not used",
+                said,
+            )
+            write(base, "policy/base.toml")
+            note = server.receive(10) or {}
+            cli.check(
+                note.get("method") == CHANGED and names(server) == {"extended", "new"},
+                f"it is used once the file that was {name} has come",
+                note,
+            )
+    os.unlink(os.path.join(place.root, "policy/base.toml"))
+
+
 def log_messages_report_the_policy():
     path = write(BASE)
     with scene.Server(place, path) as server:
@@ -402,6 +434,7 @@ with place:
     for part in (
         trusted_change_is_used,
         requests_look_first,
+        extended_files_may_come_later,
         log_messages_report_the_policy,
         links_are_not_followed_elsewhere,
         swapped_policy_is_never_used,
