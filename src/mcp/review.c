@@ -236,6 +236,8 @@ void tc_mcp_review_answered(struct tc_mcp_call *c, const json_t *result)
     const json_t *content = json_object_get(result, "content");
     const char *answer = json_string_value(json_object_get(content, "answer"));
     const char *reason = json_string_value(json_object_get(content, "reason"));
+    if (c->note) /* decided without the answer */
+        return;
     if (action && strcmp(action, "accept") == 0 && answer && strcmp(answer, "yes") == 0)
         apply(c);
     else if (!action)
@@ -257,10 +259,10 @@ void tc_mcp_review_queued(struct tc_mcp_call *c, enum tc_answer answer, const ch
     note(c, text);
 }
 
-void tc_mcp_review_unanswered(struct tc_mcp_call *c)
+void tc_mcp_review_unanswered(struct tc_mcp_call *c, const char *why)
 {
     if (!c->note)
-        note_refused(c, unanswered);
+        note_refused(c, why ? why : unanswered);
 }
 
 bool tc_mcp_review_gone(struct tc_mcp_call *c)

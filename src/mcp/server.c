@@ -214,11 +214,16 @@ static void end_waiting(struct tc_mcp *server)
     for (size_t i = server->call_count; i-- > 0;) {
         struct tc_mcp_call *c = &server->calls[i];
         struct toolcage_error *err = NULL;
-        if (!c->digest || c->ended)
+        if (!c->digest)
             continue;
-        if (toolcage_call_deny(c->call, "the policy has changed since the question: call again",
-                               &err) < 0)
-            toolcage_error_free(err); /* start denies it */
+        if (c->ended)
+            tc_mcp_review_unanswered(c, "the policy has changed since the question");
+        else if (toolcage_call_deny(
+                     c->call, "the policy has changed since the question: call again", &err) < 0)
+            toolcage_error_free(err);           /* start denies it */
+        server->failed |= c->ended && !c->note; /* an answer would apply the changes */
+        if (c->resumes)
+            continue; /* its client gets the result with the answer */
         if (!c->wait)
             tc_mcp_unask(c);
         tc_mcp_start(server, i);
@@ -244,6 +249,8 @@ void tc_mcp_call(struct tc_mcp_request *request, const json_t *params)
     arguments = json_is_null(arguments) ? NULL : arguments; /* some clients write it for none */
     struct toolcage_error *err = NULL;
     tc_mcp_refresh(server, false);
+    if (resume(request, params))
+        return;
     if (!tc_mcp_lists(server->tools, name)) {
         tc_mcp_log_unknown(request, params);
         tc_mcp_refuse(request, TC_RPC_PARAMS,
@@ -254,8 +261,6 @@ void tc_mcp_call(struct tc_mcp_request *request, const json_t *params)
         tc_mcp_refuse(request, TC_RPC_PARAMS, "arguments must be an object", NULL);
         return;
     }
-    if (resume(request, params))
-        return;
     if (server->call_count == CALLS_MAX) {
         tc_mcp_answer_text(request,
                            "too many calls run at once (64): wait for one to end, then repeat");
@@ -332,7 +337,7 @@ static void end_call(struct tc_mcp *server, size_t index, struct toolcage_error 
         return;
     }
     if (c->ended && !c->cancelled && !c->resumes)
-        tc_mcp_review_unanswered(c);
+        tc_mcp_review_unanswered(c, NULL);
     if (c->cancelled || c->resumes) {
         tc_mcp_drop(&c->request);
         toolcage_error_free(err);

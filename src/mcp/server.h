@@ -300,8 +300,9 @@ void tc_mcp_review_queued(struct tc_mcp_call *c, enum tc_answer answer, const ch
  * staged.
  */
 bool tc_mcp_review_gone(struct tc_mcp_call *c);
-/* The server ends before an answer; does nothing if there was one. */
-void tc_mcp_review_unanswered(struct tc_mcp_call *c);
+/* No answer counts any more, because of `why` (NULL: the server ends); does nothing if there was
+ * one. */
+void tc_mcp_review_unanswered(struct tc_mcp_call *c, const char *why);
 
 /* resume.c: staged changes of a stateless client's call */
 /* Answers the call's request with the question; takes ownership of `params`. */

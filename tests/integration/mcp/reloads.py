@@ -316,6 +316,73 @@ def approvals_end_with_the_policy():
     cli.check(not os.path.exists(os.path.join(place.project, "ran")), "nothing ran")
 
 
+def reviews_end_with_the_policy():
+    """A diff was shown for a tool of the old policy; under the new one that tool may write nothing, or is gone."""
+    edit = TOOL.format(
+        "edit",
+        f"echo x >> {place.project}/edited",
+        f'filesystem.writable = ["{place.project}"]\nworkspace = {{ mode = "copy", commit = "ask" }}',
+    )
+    edited = os.path.join(place.project, "edited")
+    for name, after in (("may write nothing", TOOL.format("edit", "true", "")), ("is gone", "")):
+        path = write(BASE + edit)
+        trust(path)
+        with Elicited(place, path, "--elicit") as server:
+            question = server.question("edit", {})
+            write(BASE + after)
+            trust(path)
+            seen = {}
+            while message := server.receive(5):
+                seen[message.get("id", message.get("method"))] = message
+            cli.check(
+                "the policy has changed since the question" in text_of(seen.get(1, {}))
+                and "notifications/cancelled" in seen,
+                f"a question about changes is withdrawn when the tool {name}",
+                (question, seen),
+            )
+            server.send({"jsonrpc": "2.0", "id": question["id"], "result": YES})
+            cli.check(server.receive(1) is None and not os.path.exists(edited), "a late yes applies nothing")
+        write(BASE + edit)
+        trust(path)
+        with scene.Server(place, path, "--elicit") as server:
+            can = {**STATELESS, "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}
+            first = server.call("edit", meta=can)["result"]
+            write(BASE + after)
+            trust(path)
+            params = {
+                "name": "edit",
+                "arguments": {},
+                "requestState": first["requestState"],
+                "inputResponses": {"changes": YES},
+                "_meta": can,
+            }
+            answer = server.ask("tools/call", params, 2)
+            cli.check(
+                "the policy has changed since the question" in text_of(answer)
+                and "stay staged" in text_of(answer)
+                and not os.path.exists(edited),
+                f"a stateless client gets the result, and nothing is applied when the tool {name}",
+                answer,
+            )
+            answer = server.ask("tools/call", params, 3)
+            cli.check("nothing ran" in text_of(answer), "and only once", answer)
+    with Elicited(place, write(BASE + edit), "--queue", can=False) as server:
+        server.send({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "edit"}})
+        waits = scene.until(lambda: "edit" in place.run("approvals").out)
+        write(BASE)
+        trust(path)
+        seen = {}
+        while message := server.receive(5):
+            seen[message.get("id", message.get("method"))] = message
+        cli.check(
+            waits
+            and "the policy has changed since the question" in text_of(seen.get(1, {}))
+            and "edit" not in place.run("approvals").out,
+            "changes that wait in the queue stay staged too",
+            seen,
+        )
+
+
 def listen(id="sub", **wanted):
     return {
         "jsonrpc": "2.0",
@@ -440,6 +507,7 @@ with place:
         swapped_policy_is_never_used,
         storms_are_few_messages,
         approvals_end_with_the_policy,
+        reviews_end_with_the_policy,
         stateless_clients_subscribe,
         http_clients_hear_of_changes,
     ):
