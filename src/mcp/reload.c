@@ -160,38 +160,59 @@ static char *escape(const char *text)
     return NULL;
 }
 
-/* Counts a report of this minute. Owned; NULL: it is one too many, or out of memory. */
-static char *limit_report(struct tc_mcp_reload *reload, const char *text)
+/* `text` is for the operator (NULL: out of memory), `news` for clients, which learn nothing about
+ * the host by it. */
+static void report(struct tc_mcp *server, enum tc_mcp_level level, const char *text,
+                   const char *news)
+{
+    char *line = text ? escape(text) : NULL;
+    server->failed |= !line;
+    if (line && server->what->say)
+        server->what->say(server->what->userdata, line);
+    free(line);
+    server->news = news;
+    server->news_level = level;
+    server->news_count++;
+}
+
+/* How many reports there are in this minute, with one more. */
+static unsigned count_report(struct tc_mcp_reload *reload)
 {
     int64_t now = now_ms();
     if (!reload->reports || now - reload->minute_ms > 60000) {
         reload->minute_ms = now;
         reload->reports = 0;
     }
-    if (reload->reports > REPORTS_MAX)
-        return NULL;
-    return ++reload->reports > REPORTS_MAX
-               ? strdup("the policy changes often: for a minute that is no longer reported")
-               : escape(text);
+    return ++reload->reports;
 }
 
-/* Takes ownership of `text` (NULL: out of memory). */
-static void say(struct tc_mcp *server, enum tc_mcp_level level, char *text)
+static void forget_report(struct tc_mcp_reload *reload)
 {
-    struct tc_mcp_reload *reload = server->reload;
-    bool known = text && reload->said && strcmp(reload->said, text) == 0;
-    char *line = text && !known ? limit_report(reload, text) : NULL;
-    server->failed |= !text;
     free(reload->said);
-    reload->said = text;
-    if (!line)
+    reload->said = NULL;
+}
+
+/* Takes ownership of `text`. One report too many is made later, if it is still true then. */
+static void report_refusal(struct tc_mcp *server, char *text)
+{
+    static const char often[] = "the policy changes often: for a minute that is no longer reported";
+    static const char news[] = "the policy has changed and is not used: the server's operator can "
+                               "read why. The earlier policy stays";
+    struct tc_mcp_reload *reload = server->reload;
+    if (text && reload->said && strcmp(reload->said, text) == 0) {
+        free(text);
         return;
-    if (server->what->say)
-        server->what->say(server->what->userdata, line);
-    free(server->news);
-    server->news = line;
-    server->news_level = level;
-    server->news_count++;
+    }
+    unsigned count = count_report(reload);
+    forget_report(reload);
+    if (count <= REPORTS_MAX) {
+        report(server, TC_MCP_ERROR, text, news);
+        reload->said = text;
+        return;
+    }
+    free(text);
+    if (count == REPORTS_MAX + 1)
+        report(server, TC_MCP_ERROR, often, often);
 }
 
 static void refuse(struct tc_mcp *server, const char *why, const char *hint)
@@ -203,7 +224,7 @@ static void refuse(struct tc_mcp *server, const char *why, const char *hint)
                  "the policy %s has changed and is not used: %s%s%s. The earlier policy stays",
                  server->what->path, why, *hint ? "; " : "", hint) < 0)
         text = NULL;
-    say(server, TC_MCP_ERROR, text);
+    report_refusal(server, text);
 }
 
 /* ---- the changed policy ---- */
@@ -225,7 +246,8 @@ static void take(struct tc_mcp *server, struct toolcage_policy *policy, json_t *
     if (asprintf(&text, "the policy %s has changed and is used: %s", server->what->path,
                  toolcage_policy_digest(policy)) < 0)
         text = NULL;
-    say(server, TC_MCP_NOTICE, text);
+    report(server, TC_MCP_NOTICE, text, "the policy has changed and is used");
+    free(text);
 }
 
 static void refuse_untrusted(struct tc_mcp *server, const struct toolcage_policy *policy)
@@ -248,29 +270,36 @@ static bool leads_elsewhere(const struct tc_mcp *server)
     return elsewhere;
 }
 
-/* `policy` is compiled from the text that was read once: the policy that is checked is also the one
- * that is used. */
-static void judge(struct tc_mcp *server, struct toolcage_policy *policy)
+/* True: it is the one in use from now on, or was already. */
+static bool is_used(struct tc_mcp *server, struct toolcage_policy *policy)
 {
     struct toolcage_error *err = NULL;
     json_t *tools = NULL;
-    bool same = strcmp(toolcage_policy_digest(policy), toolcage_policy_digest(server->policy)) == 0;
-    if (same) {
-        free(server->reload->said); /* a later change is another one */
-        server->reload->said = NULL;
-    } else if (leads_elsewhere(server)) {
+    if (strcmp(toolcage_policy_digest(policy), toolcage_policy_digest(server->policy)) == 0)
+        return true;
+    if (leads_elsewhere(server)) {
         refuse(server, "its path leads to another file now", "start the server again");
     } else if (!tc_trusted(server->reload->real, toolcage_policy_digest(policy))) {
         refuse_untrusted(server, policy);
     } else if (tc_mcp_load_tools(server, policy, &tools, &err) < 0) {
         refuse(server, err ? toolcage_error_message(err) : "out of memory", "");
-        toolcage_error_free(err);
     } else {
         take(server, toolcage_policy_ref(policy), tools);
-        same = true;
+        return true;
     }
-    if (same)
-        (void)watch(server->reload, policy, &err);
+    toolcage_error_free(err);
+    return false;
+}
+
+/* `policy` is compiled from the text that was read once: the policy that is checked is also the one
+ * that is used. */
+static void judge(struct tc_mcp *server, struct toolcage_policy *policy)
+{
+    struct toolcage_error *err = NULL;
+    if (!is_used(server, policy))
+        return;
+    forget_report(server->reload); /* a later change is another one */
+    (void)watch(server->reload, policy, &err);
     toolcage_error_free(err);
 }
 

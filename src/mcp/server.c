@@ -57,7 +57,6 @@ void tc_mcp_close(struct tc_mcp *server)
     free(server->calls);
     json_decref(server->tools);
     tc_mcp_reload_done(server);
-    free(server->news);
     (void)toolcage_policy_unref(server->policy);
     (void)toolcage_engine_unref(server->engine);
     *server = (struct tc_mcp){0};

@@ -143,7 +143,7 @@ struct tc_mcp {
     json_t *tools;                  /* in the format of tools/list */
     struct tc_mcp_reload *reload;   /* owned; NULL: the policy is not watched */
     unsigned long list_count;       /* how often the list of tools has changed */
-    char *news;                     /* the last report about the policy; owned, NULL: none */
+    const char *news;               /* the last report about the policy; NULL: none */
     enum tc_mcp_level news_level;
     unsigned long news_count;
     struct tc_mcp_call *calls;
