@@ -95,7 +95,7 @@ void tc_mcp_listen(struct tc_mcp_request *request, const json_t *params)
         tc_mcp_refuse(request, TC_RPC_PARAMS, "notifications must be an object", NULL);
         return;
     }
-    if (!slot) {
+    if (!slot || session->server->subscriptions >= TC_MCP_SUBSCRIPTIONS_MAX) {
         tc_mcp_refuse(request, TC_RPC_INTERNAL, "too many subscriptions: cancel one", NULL);
         return;
     }
@@ -106,6 +106,7 @@ void tc_mcp_listen(struct tc_mcp_request *request, const json_t *params)
         tc_mcp_refuse(request, TC_RPC_REQUEST, "a subscription needs an event stream", NULL);
         return;
     }
+    session->server->subscriptions++;
     *slot = (struct tc_mcp_subscription){.id = request->id,
                                          .asker = request->asker,
                                          .tools = tools,
@@ -121,8 +122,9 @@ bool tc_session_listens(const struct tc_mcp_session *session, const json_t *id)
     return false;
 }
 
-static void drop(struct tc_mcp_subscription *sub)
+static void drop(struct tc_mcp_session *session, struct tc_mcp_subscription *sub)
 {
+    session->server->subscriptions -= sub->id != NULL;
     json_decref(sub->id);
     *sub = (struct tc_mcp_subscription){0};
 }
@@ -131,7 +133,7 @@ void tc_session_unlisten(struct tc_mcp_session *session, const json_t *id)
 {
     for (size_t i = 0; i < TC_MCP_SUBSCRIPTIONS; i++)
         if (!id || json_equal(session->subscriptions[i].id, id))
-            drop(&session->subscriptions[i]);
+            drop(session, &session->subscriptions[i]);
 }
 
 void tc_session_end_subscriptions(struct tc_mcp_session *session)
@@ -145,6 +147,6 @@ void tc_session_end_subscriptions(struct tc_mcp_session *session)
                                          .version = tc_mcp_stateless,
                                          .asker = sub->asker};
         tc_mcp_answer(&request, json_pack("{s:{s:O}}", "_meta", key, sub->id));
-        drop(sub);
+        drop(session, sub);
     }
 }

@@ -52,7 +52,10 @@ enum tc_mcp_told {
 };
 enum { TC_MCP_UNREAD_MAX = 64 << 10 }; /* unread bytes above which notifications are dropped */
 
-enum { TC_MCP_SUBSCRIPTIONS = 8 }; /* of one connection of a stateless client */
+enum {
+    TC_MCP_SUBSCRIPTIONS = 8,      /* of one connection of a stateless client */
+    TC_MCP_SUBSCRIPTIONS_MAX = 64, /* of all: each holds a connection over HTTP */
+};
 
 /* An open subscriptions/listen request. */
 struct tc_mcp_subscription {
@@ -142,6 +145,7 @@ struct tc_mcp {
     struct toolcage_policy *policy; /* in use; owned */
     json_t *tools;                  /* in the format of tools/list */
     struct tc_mcp_reload *reload;   /* owned; NULL: the policy is not watched */
+    size_t subscriptions;           /* of all sessions */
     unsigned long list_count;       /* how often the list of tools has changed */
     const char *news;               /* the last report about the policy; NULL: none */
     enum tc_mcp_level news_level;

@@ -522,6 +522,26 @@ def http_clients_hear_of_changes():
         )
         tools = web.ask("tools/list").json["result"]["tools"]
         cli.check({tool["name"] for tool in tools} == {"old", "slow", "new"}, "HTTP: the new list", tools)
+        more = [
+            Posted(web, listen(toolsListChanged=True), alone_heads("subscriptions/listen")) for _ in range(64)
+        ]
+        heard = [one.message() for one in more]
+        cli.check(
+            ["error" in message for message in heard] == [False] * 63 + [True]
+            and "too many subscriptions" in json.dumps(heard[-1])
+            and web.ask("ping").status == 200,
+            "HTTP: at most 64 subscriptions are open",
+            heard[-2:],
+        )
+        more[0].close()
+
+        def again():
+            more.append(Posted(web, listen(toolsListChanged=True), alone_heads("subscriptions/listen")))
+            return "error" not in more[-1].message()
+
+        cli.check(scene.until(again), "one that ends makes room for another")
+        for one in more[1:]:
+            one.close()
         posted.close()
         got.response.close()
         got.connection.close()
