@@ -34,12 +34,13 @@ json_t *tc_mcp_question_schema(const char *title)
                      "If not: why? The model reads this", "maxLength", 500, "required", "answer");
 }
 
-/* Too many waiting calls would keep the other tools from running. */
+/* Too many waiting calls would keep the other tools from running. Calls whose client may never come
+ * back (resume.c) have a limit of their own. */
 bool tc_mcp_is_crowded(const struct tc_mcp *server)
 {
     size_t waiting = 0;
     for (size_t i = 0; i < server->call_count; i++)
-        waiting += server->calls[i].digest != NULL;
+        waiting += server->calls[i].digest && !server->calls[i].resumes;
     return waiting >= WAITING_MAX;
 }
 

@@ -212,6 +212,26 @@ def oldest_question_is_replaced(server):
     discard_all(place)
 
 
+def kept_questions_leave_room(_):
+    """Four calls whose client never comes back, and eight in the queue."""
+    with scene.Server(place, policy, "--elicit", "--queue") as server:
+        for i in range(4):
+            Asked(server, f"echo x > h{i}")
+        for i in range(8):
+            params = {"name": "asked", "arguments": {"script": f"true {i}"}, "_meta": STATELESS}
+            server.send({"jsonrpc": "2.0", "id": 100 + i, "method": "tools/call", "params": params})
+
+        def waiting():
+            requests = json.loads(place.run("approvals", "list", "--json").out)["requests"]
+            return len(requests) == 8
+
+        cli.check(
+            scene.until(waiting) and server.receive(1) is None,
+            "questions that nobody answers take no place of other calls",
+        )
+    discard_all(place)
+
+
 def clients_that_cannot_ask_get_staged_changes(server):
     asked = Asked(server, "echo x > f", meta=STATELESS)
     cli.check(
@@ -242,6 +262,7 @@ with place:
             settled_changes_are_told,
             approval_and_changes_are_two_questions,
             oldest_question_is_replaced,
+            kept_questions_leave_room,
             clients_that_cannot_ask_get_staged_changes,
             end_of_input_ends_the_server,
         ):
