@@ -171,7 +171,7 @@ void tc_mcp_live_send(struct tc_mcp_call *c, int64_t now, bool last)
     if (!live || live->due_ms == INT64_MAX)
         return;
     live->due_ms = INT64_MAX;
-    if (c->cancelled || !c->request.session ||
+    if (c->cancelled || c->forgotten || !c->request.session ||
         (last && !live->next_ms)) /* all of it is in the result, which is sent now */
         return;
     for (int i = 0; i < 2; i++)

@@ -46,7 +46,7 @@ enum tc_mcp_level tc_mcp_log_level(const struct tc_mcp_request *request, const j
 bool tc_mcp_log_wants(const struct tc_mcp_call *c, enum tc_mcp_level level)
 {
     const struct tc_mcp_request *request = &c->request;
-    if (!request->session || !request->version || c->cancelled)
+    if (!request->session || !request->version || c->cancelled || c->forgotten)
         return false;
     enum tc_mcp_level least =
         strcmp(request->version, TC_MCP_STATELESS) == 0 ? c->level : request->session->level;

@@ -77,7 +77,7 @@ void tc_mcp_progress(struct tc_mcp *server)
     int64_t now = now_ms();
     for (size_t i = 0; i < server->call_count; i++) {
         struct tc_mcp_call *c = &server->calls[i];
-        bool heard = !c->cancelled && c->request.session;
+        bool heard = !c->cancelled && !c->forgotten && c->request.session;
         if (now >= tc_mcp_live_due(c))
             tc_mcp_live_send(c, now, false);
         if (!c->token || now < c->progress_ms)

@@ -402,6 +402,7 @@ void tc_session_forget(struct tc_mcp_session *session, const void *asker, bool c
             (void)toolcage_call_cancel(c->call);
         c->cancelled |= cancel;
         c->request.asker = NULL;
+        c->forgotten = true;
     }
 }
 

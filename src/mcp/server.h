@@ -103,6 +103,7 @@ struct tc_mcp_call {
     struct tc_mcp_request request;
     struct toolcage_call *call;
     bool cancelled; /* no response is sent */
+    bool forgotten; /* nothing is sent: the connection of its request is gone */
     /* The call waits for an approval of this digest, by the answer to this request; NULL: it was
      * started. */
     char *digest;

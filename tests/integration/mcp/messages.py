@@ -283,6 +283,29 @@ def output_over_http():
             )
 
 
+def forgotten_requests_send_nothing():
+    """The stream of the session is for messages of no request."""
+    with Web(place, policy, "--stream") as web:
+        web.initialize()
+        web.ask("logging/setLevel", {"level": "debug"})
+        connection = web.connect()
+        connection.request("GET", "/mcp", headers=web.heads())
+        stream = connection.getresponse()
+        posted = Posted(web, request("lines", {"progressToken": "t"}))
+        first = posted.message()
+        posted.response.close()
+        posted.connection.close()
+        time.sleep(4)
+        web.send(None, method="DELETE")
+        said = stream.read().decode()
+        cli.check(
+            first and "one" in json.dumps(first) and "data:" not in said,
+            "a call whose connection is gone sends nothing on the stream of its session",
+            (first, said),
+        )
+        connection.close()
+
+
 TOOLS = r"""
 [tool.brief]
 description = "Takes two seconds."
@@ -339,6 +362,7 @@ with place:
         output_is_bounded,
         deaf_clients_lose_messages_only,
         output_over_http,
+        forgotten_requests_send_nothing,
     ):
         part()
 cli.finish()
