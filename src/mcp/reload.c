@@ -36,6 +36,7 @@ struct tc_mcp_reload {
     int64_t retry_ms; /* when the file is read again though nothing watched has changed; 0: never */
     char *said;       /* the last report; NULL: none */
     bool taken;       /* a changed policy, at this look */
+    bool trusted;     /* the policy in use, when it was read last */
     int64_t minute_ms;
     unsigned reports; /* since minute_ms */
 };
@@ -291,6 +292,24 @@ static bool is_used(struct tc_mcp *server, struct toolcage_policy *policy)
     return false;
 }
 
+/* The user has no other sign that a server still uses a policy whose trust was removed. */
+static void look_for_trust(struct tc_mcp *server)
+{
+    struct tc_mcp_reload *reload = server->reload;
+    bool before = reload->trusted;
+    char *text = NULL;
+    reload->trusted = tc_trusted(reload->real, toolcage_policy_digest(server->policy));
+    if (!before || reload->trusted)
+        return;
+    if (asprintf(&text,
+                 "the policy %s is no longer trusted, but stays in use: stop the server, or trust "
+                 "another policy in the file",
+                 server->what->path) < 0)
+        text = NULL;
+    report(server, TC_MCP_WARNING, text, "the policy in use is no longer trusted, but stays");
+    free(text);
+}
+
 /* `policy` is compiled from the text that was read once: the policy that is checked is also the one
  * that is used. */
 static void judge(struct tc_mcp *server, struct toolcage_policy *policy)
@@ -299,6 +318,7 @@ static void judge(struct tc_mcp *server, struct toolcage_policy *policy)
     if (!is_used(server, policy))
         return;
     forget_report(server->reload); /* a later change is another one */
+    look_for_trust(server);
     (void)watch(server->reload, policy, &err);
     toolcage_error_free(err);
 }

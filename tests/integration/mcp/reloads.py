@@ -297,6 +297,26 @@ def reports_are_limited_and_not_lost():
         )
 
 
+def removed_trust_is_reported():
+    path = write(BASE)
+    trust(path)
+    with scene.Server(place, path) as server:
+        server.initialize()
+        names(server)
+        place.run("policy", "trust", "--remove", path)
+        said = errors(server, 5)
+        cli.check(
+            said.count("\n") == 1 and "no longer trusted, but stays in use" in said,
+            "a policy that is no longer trusted is reported once",
+            said,
+        )
+        write(BASE + "# a comment\n")
+        cli.check(not errors(server, 3) and names(server) == {"old", "slow"}, "and is used as before")
+        write(MORE)
+        trust(path)
+        cli.check("is used" in errors(server, 5), "another one that is trusted replaces it")
+
+
 def approvals_end_with_the_policy():
     asked = TOOL.format("asked", "echo ran >> ran", 'tier = "HumanApprove"')
     path = write(BASE + asked)
@@ -564,6 +584,7 @@ with place:
         swapped_policy_is_never_used,
         storms_are_few_messages,
         reports_are_limited_and_not_lost,
+        removed_trust_is_reported,
         approvals_end_with_the_policy,
         reviews_end_with_the_policy,
         stateless_clients_subscribe,
