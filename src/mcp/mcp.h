@@ -20,7 +20,7 @@ struct tc_mcp_tools {
     const char *path;
     /* The server uses another policy from now on; NULL: not called. */
     void (*reloaded)(void *userdata, const struct toolcage_policy *policy);
-    /* A line for the operator; NULL: not called. */
+    /* A line for the operator, of less than PIPE_BUF bytes; must not block. NULL: not called. */
     void (*say)(void *userdata, const char *text);
     const char *name; /* the server's name for clients; NULL: toolcage */
     /* Called for each new call before its start, to narrow the grant. 0, or negative with *err;

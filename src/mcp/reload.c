@@ -15,9 +15,10 @@
 #include "trust/trusted.h"
 
 enum {
-    LOOK_MS = 2000,   /* between two looks without a request */
-    REPORTS_MAX = 10, /* in a minute */
-    SHARE = 10,       /* at most this part of the time is spent on reading changed policies */
+    LOOK_MS = 2000,     /* between two looks without a request */
+    REPORTS_MAX = 10,   /* in a minute */
+    LINE_LENGTH = 4000, /* a pipe that is ready takes it without blocking */
+    SHARE = 10,         /* at most this part of the time is spent on reading changed policies */
 };
 
 /* Identifies a file and its state; all zero: it cannot be inspected. */
@@ -168,6 +169,8 @@ static void report(struct tc_mcp *server, enum tc_mcp_level level, const char *t
 {
     char *line = text ? escape(text) : NULL;
     server->failed |= !line;
+    if (line)
+        line[strnlen(line, LINE_LENGTH)] = '\0';
     if (line && server->what->say)
         server->what->say(server->what->userdata, line);
     free(line);

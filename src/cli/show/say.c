@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,6 +44,12 @@ static void line(const char *prefix, const char *fmt, va_list ap)
     tc_progress_end();
     if (whole)
         (void)tc_cli_write(STDERR_FILENO, whole, strlen(whole));
+}
+
+bool tc_cli_is_heard(void)
+{
+    struct pollfd ready = {.fd = STDERR_FILENO, .events = POLLOUT};
+    return poll(&ready, 1, 0) == 1 && (ready.revents & POLLOUT);
 }
 
 void tc_cli_say(const char *fmt, ...)

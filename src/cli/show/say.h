@@ -13,6 +13,8 @@
 
 /* Print a line that starts with "toolcage: " or "hint: ". */
 void tc_cli_say(const char *fmt, ...) TC_PRINTF(1, 2);
+/* Can a line be written to standard error without blocking? A client may not read it. */
+bool tc_cli_is_heard(void);
 void tc_cli_hint(const char *fmt, ...) TC_PRINTF(1, 2);
 /* Called when the tool's output ended within a line: the next message then starts a new line. */
 void tc_cli_unfinished(void);

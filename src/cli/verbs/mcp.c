@@ -125,7 +125,8 @@ static void reloaded(void *userdata, const struct toolcage_policy *policy)
 static void say(void *userdata, const char *line)
 {
     (void)userdata;
-    tc_cli_say("%s", line);
+    if (tc_cli_is_heard())
+        tc_cli_say("%s", line);
 }
 
 /* Few files, so that other calls do not wait for the comparison. */

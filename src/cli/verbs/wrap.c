@@ -3,7 +3,6 @@
  *
  * The verb wrap: selects the server of the policy, and reports its messages. */
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <string.h>
 
@@ -212,19 +211,12 @@ static void hint_fetcher(struct scene *scene)
                 scene->fetcher);
 }
 
-/* The client may not read our standard error; writing must not block then. */
-static bool is_heard(void)
-{
-    struct pollfd ready = {.fd = STDERR_FILENO, .events = POLLOUT};
-    return poll(&ready, 1, 0) == 1 && (ready.revents & POLLOUT);
-}
-
 static void print_message(void *userdata, enum tc_wrap_message kind, const char *words,
                           size_t length)
 {
     struct scene *scene = userdata;
     _autofree_ char *clean = tc_clean(TC_CLEAN_LINE, words, length, NULL);
-    if (!clean || !is_heard())
+    if (!clean || !tc_cli_is_heard())
         return;
     if (kind == TC_WRAP_NOTE) {
         tc_cli_say("server %s: %s", scene->server, clean);

@@ -90,8 +90,10 @@ static int set_workspace(void *userdata, struct toolcage_call *call, struct tool
 
 static void say(void *userdata, const char *line)
 {
+    struct pollfd ready = {.fd = STDERR_FILENO, .events = POLLOUT};
     (void)userdata;
-    (void)fprintf(stderr, "toolcage: %s\n", line);
+    if (poll(&ready, 1, 0) == 1 && (ready.revents & POLLOUT))
+        (void)fprintf(stderr, "toolcage: %s\n", line);
 }
 
 /* 0, or an exit code after printing the reason. */
