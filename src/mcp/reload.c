@@ -30,8 +30,11 @@ struct stamp {
 };
 
 struct tc_mcp_reload {
-    char *real;    /* the file's canonical path at the start */
-    json_t *files; /* the paths that are watched: those of the policy, then the record of trust */
+    const char *path;    /* as it was named; borrowed */
+    char *real;          /* the file's canonical path at the start */
+    char *record;        /* of trust; NULL: none */
+    struct stamp own[2]; /* of the file, and of the record: their paths may be any bytes */
+    json_t *files;       /* the paths that are watched besides */
     struct stamp *stamps;
     int64_t look_ms, pause_ms;
     int64_t retry_ms; /* when the file is read again though nothing watched has changed; 0: never */
@@ -66,17 +69,24 @@ static struct stamp stamp_of(const char *path)
     return stamp;
 }
 
+static bool has_changed(const char *path, struct stamp *stamp)
+{
+    struct stamp now = stamp_of(path);
+    bool changed = memcmp(&now, stamp, sizeof(now)) != 0;
+    *stamp = now;
+    return changed;
+}
+
 /* Has one changed since the last look? */
 static bool look(struct tc_mcp_reload *reload)
 {
-    bool changed = false;
+    bool changed = has_changed(reload->path, &reload->own[0]);
     size_t i;
     json_t *path;
+    changed |= has_changed(reload->record, &reload->own[1]);
     json_array_foreach(reload->files, i, path)
     {
-        struct stamp now = stamp_of(json_string_value(path));
-        changed |= memcmp(&now, &reload->stamps[i], sizeof(now)) != 0;
-        reload->stamps[i] = now;
+        changed |= has_changed(json_string_value(path), &reload->stamps[i]);
     }
     return changed;
 }
@@ -99,16 +109,13 @@ static struct stamp known_stamp(const struct tc_mcp_reload *reload, const json_t
 static int watch(struct tc_mcp_reload *reload, const struct toolcage_policy *policy,
                  struct toolcage_error **err)
 {
-    char *text = NULL, *record = tc_trusted_place();
+    char *text = NULL;
     int rc = toolcage_policy_files_json(policy, &text, err);
     json_t *files = rc < 0 ? NULL : json_loads(text, JSON_ALLOW_NUL, NULL);
     struct stamp *stamps = files ? calloc(json_array_size(files) + 1, sizeof(*stamps)) : NULL;
     toolcage_free(text);
-    if (stamps && record)
-        (void)json_array_append_new(files, json_string(record));
     for (size_t i = 0; stamps && i < json_array_size(files); i++)
         stamps[i] = known_stamp(reload, json_array_get(files, i));
-    free(record);
     if (!stamps) {
         json_decref(files);
         return rc < 0 ? rc : TOOLCAGE_EMEMORY;
@@ -127,6 +134,8 @@ int tc_mcp_reload_begin(struct tc_mcp *server, struct toolcage_error **err)
     struct tc_mcp_reload *reload = server->reload = calloc(1, sizeof(*reload));
     if (!reload || !(reload->real = realpath(server->what->path, NULL)))
         return TOOLCAGE_EMEMORY;
+    reload->path = server->what->path;
+    reload->record = tc_trusted_place();
     /* the stamps are zero: the first look compares the file with the policy that was read */
     return watch(reload, server->policy, err);
 }
@@ -138,6 +147,7 @@ void tc_mcp_reload_done(struct tc_mcp *server)
     if (!reload)
         return;
     free(reload->real);
+    free(reload->record);
     json_decref(reload->files);
     free(reload->stamps);
     free(reload->said);

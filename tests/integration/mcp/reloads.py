@@ -3,6 +3,7 @@
 """toolcage mcp while its policy file changes: a change is used only if the user trusts it, and clients hear that the list of tools is
 another one."""
 
+import fcntl
 import json
 import os
 import select
@@ -240,6 +241,42 @@ def swapped_policy_is_never_used():
             (len(went), ran[:2]),
         )
         cli.check(said.count("\n") <= 11, "and does not flood the operator", (said.count("\n"), said[:600]))
+
+
+def paths_of_any_bytes_are_watched():
+    directory = os.fsencode(place.root) + b"/policy\xff"
+    os.mkdir(directory)
+    place.own(directory)
+    path = directory + b"/tools.toml"
+    os.rename(write(BASE), path)
+    with scene.Server(place, path) as server:
+        server.initialize()
+        names(server)
+        os.rename(write("[broken"), path)
+        said = errors(server, 5)
+        cli.check("is not used" in said, "a change of a file whose path is not UTF-8 is noticed", said)
+
+
+def deaf_operators_do_not_stop_the_server():
+    """Nobody reads standard error, and it is full."""
+    path = write(BASE)
+    with scene.Server(place, path) as server:
+        fcntl.fcntl(server.process.stderr, fcntl.F_SETPIPE_SZ, 4096)
+        server.initialize()
+        alive = True
+        for i in range(40):
+            write(BASE + TOOL.format(f"t{i}", "true", ""))
+            trust(path)
+            server.send({"jsonrpc": "2.0", "id": i, "method": "tools/list"})
+            while alive and (message := server.receive(10) or {}).get("id") != i:
+                alive = bool(message)
+            if not alive:
+                break
+        cli.check(alive, "a server whose standard error is full serves its client")
+        errors(server)
+        write(BASE)
+        trust(path)
+        cli.check("is used: sha256:" in errors(server, 5), "and reports again once it is read")
 
 
 def storms_are_few_messages():
@@ -582,6 +619,8 @@ with place:
         log_messages_report_the_policy,
         links_are_not_followed_elsewhere,
         swapped_policy_is_never_used,
+        paths_of_any_bytes_are_watched,
+        deaf_operators_do_not_stop_the_server,
         storms_are_few_messages,
         reports_are_limited_and_not_lost,
         removed_trust_is_reported,
