@@ -410,6 +410,11 @@ def approvals_end_with_the_policy():
     cli.check(not os.path.exists(os.path.join(place.project, "ran")), "nothing ran")
 
 
+def discard(answer):
+    meta = answer.get("result", {}).get("_meta", {})
+    place.run("changes", meta.get("toolcage/result", {}).get("call", "none"), "discard")
+
+
 def reviews_end_with_the_policy():
     """A diff was shown for a tool of the old policy; under the new one that tool may write nothing, or is gone."""
     edit = TOOL.format(
@@ -434,6 +439,7 @@ def reviews_end_with_the_policy():
                 f"a question about changes is withdrawn when the tool {name}",
                 (question, seen),
             )
+            discard(seen.get(1, {}))
             server.send({"jsonrpc": "2.0", "id": question["id"], "result": YES})
             cli.check(server.receive(1) is None and not os.path.exists(edited), "a late yes applies nothing")
         write(BASE + edit)
@@ -458,6 +464,7 @@ def reviews_end_with_the_policy():
                 f"a stateless client gets the result, and nothing is applied when the tool {name}",
                 answer,
             )
+            discard(answer)
             answer = server.ask("tools/call", params, 3)
             cli.check("nothing ran" in text_of(answer), "and only once", answer)
     with Elicited(place, write(BASE + edit), "--queue", can=False) as server:
@@ -475,6 +482,7 @@ def reviews_end_with_the_policy():
             "changes that wait in the queue stay staged too",
             seen,
         )
+        discard(seen.get(1, {}))
 
 
 def listen(id="sub", **wanted):
