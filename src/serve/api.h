@@ -22,17 +22,33 @@ struct tc_api_request {
     bool streams;    /* the client accepts text/event-stream */
     bool runs;       /* the client may start calls */
     bool operates;   /* it may answer approvals and read the audit log */
+    bool crowded;    /* the server holds too much for calls to start */
 };
 
+/* A result in the frame of an event. Responses share it: it may have many MiB. */
+struct tc_api_result {
+    unsigned references;
+    size_t begin, end, length; /* where the result is in `text`; bytes of all of it */
+    char text[];
+};
+
+/* NULL: out of memory. */
+struct tc_api_result *tc_api_result_new(const char *json);
+struct tc_api_result *tc_api_result_ref(struct tc_api_result *result);
+struct tc_api_result *tc_api_result_unref(struct tc_api_result *result); /* returns NULL */
+/* Bytes of all results that have references. */
+size_t tc_api_results_held(void);
+
 /* How responses reach a client. `asker` is the HTTP server's handle of a request: it gets one
- * answer, or events and an end. */
+ * answer, or events of which the last is the result. */
 struct tc_api_wire {
     /* Takes `text` (NULL: out of memory). */
     void (*answer)(void *asker, unsigned status, const char *type, char *text);
     /* The header Allow of the answer that follows; `methods` is a constant. */
     void (*allow)(void *asker, const char *methods);
     void (*event)(void *asker, const char *event, const char *text);
-    void (*end)(void *asker);
+    /* The answer, or with `streams` the last event. Takes a reference of its own. */
+    void (*result)(void *asker, struct tc_api_result *result, bool streams);
     bool (*is_full)(const void *asker); /* does the client not read its events? */
     /* A parameter of the query; NULL: it has none of this name. */
     const char *(*argument)(const void *asker, const char *name);

@@ -13,7 +13,7 @@ enum { BOUNDS = sizeof(bounds) / sizeof(bounds[0]) };
 _Static_assert(BOUNDS + 1 == sizeof(((struct tc_metrics *)0)->bucket) / sizeof(uint64_t),
                "one bucket is above the last bound");
 
-void tc_metrics_count(struct tc_api *api, const struct tc_served *served, const json_t *result)
+void tc_metrics_count(struct tc_api *api, const struct tc_served *served)
 {
     struct tc_metrics *m = &api->metrics;
     double seconds = (double)(tc_api_now_us() - served->since_us) / 1e6;
@@ -22,7 +22,6 @@ void tc_metrics_count(struct tc_api *api, const struct tc_served *served, const 
         i++;
     m->bucket[i]++;
     m->seconds += seconds;
-    m->denials += json_array_size(json_object_get(result, "denials"));
     if (served->status >= 0 && served->status < TC_STATUSES)
         m->calls[served->status]++;
 }
@@ -75,8 +74,6 @@ void tc_metrics_answer(struct tc_api *api, void *asker)
         put_one(out, "toolcage_calls_running", "gauge", "Calls that run.", api->running);
         put_one(out, "toolcage_calls_waiting", "gauge", "Calls that wait for a person.",
                 api->live - api->running);
-        put_one(out, "toolcage_denials_total", "counter", "Denials in the results of calls.",
-                m->denials);
         put_one(out, "toolcage_requests_total", "counter", "Requests to the API.", m->requests);
         put_one(out, "toolcage_requests_refused_total", "counter",
                 "Requests that the API answered with an error.", m->refused);

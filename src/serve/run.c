@@ -288,7 +288,10 @@ void tc_run_call(struct tc_api *api, void *asker, const struct tc_api_request *r
     struct wish w;
     if (repeats(api, asker, request))
         return;
-    if (api->live >= api->config.calls_max)
+    if (request->crowded || tc_api_results_held() > TC_RESULTS_HELD_MAX)
+        tc_api_refuse(api, asker, 503, "too much unread data for all clients",
+                      "read the responses, or close their connections; then try again");
+    else if (api->live >= api->config.calls_max)
         tc_api_refuse(api, asker, 503, "as many calls run as this server allows at once",
                       "try again after a second");
     else {

@@ -13,12 +13,14 @@
 #include "serve/api.h"
 
 enum {
-    TC_SERVED_MAX = 256,            /* known calls, ended ones too */
-    TC_SERVED_BYTES_MAX = 64 << 20, /* of their results */
-    TC_SERVED_ASKERS_MAX = 8,       /* clients of one call at the same time */
-    TC_SERVED_KEY_MAX = 255,        /* bytes of an idempotency key */
-    TC_KEY_HOURS = 24,              /* how long a key is remembered */
-    TC_KEYS_MAX = 10000,            /* of a user */
+    TC_SERVED_MAX = 256,             /* known calls, ended ones too */
+    TC_SERVED_BYTES_MAX = 64 << 20,  /* of their results */
+    TC_RESULT_MAX = 32 << 20,        /* bytes of one result */
+    TC_RESULTS_HELD_MAX = 256 << 20, /* of all, those too that only a response still needs */
+    TC_SERVED_ASKERS_MAX = 8,        /* clients of one call at the same time */
+    TC_SERVED_KEY_MAX = 255,         /* bytes of an idempotency key */
+    TC_KEY_HOURS = 24,               /* how long a key is remembered */
+    TC_KEYS_MAX = 10000,             /* of a user */
     TC_STATUSES = TOOLCAGE_STATUS_ERROR + 1
 };
 
@@ -38,11 +40,10 @@ struct tc_served {
     char *tool;
     enum tc_served_state state;
     struct tc_api *api;
-    struct toolcage_call *call; /* NULL: it has ended */
-    struct tc_wait *wait;       /* in the queue of approvals */
-    char *digest;               /* of the request for an approval */
-    char *result;               /* JSON, of an ended call */
-    size_t length;
+    struct toolcage_call *call;     /* NULL: it has ended */
+    struct tc_wait *wait;           /* in the queue of approvals */
+    char *digest;                   /* of the request for an approval */
+    struct tc_api_result *result;   /* of an ended call */
     int32_t status;                 /* of an ended call */
     char word[16];                  /* the same, as results call it */
     bool detached;                  /* it runs on when its client leaves */
@@ -54,7 +55,7 @@ struct tc_served {
 
 struct tc_metrics {
     uint64_t calls[TC_STATUSES], refused, requests;
-    uint64_t bucket[12], denials; /* bucket: calls by their time, not cumulative */
+    uint64_t bucket[12]; /* calls by their time, not cumulative */
     double seconds;
 };
 
@@ -117,7 +118,7 @@ void tc_history_answer(struct tc_api *api, void *asker);
 void tc_history_free(struct tc_history *history); /* NULL is fine */
 
 /* metrics.c */
-void tc_metrics_count(struct tc_api *api, const struct tc_served *served, const json_t *result);
+void tc_metrics_count(struct tc_api *api, const struct tc_served *served);
 void tc_metrics_answer(struct tc_api *api, void *asker);
 
 /* openapi.c, made of openapi.json */

@@ -60,17 +60,27 @@ static void tell_gap(struct tc_served *served, struct tc_served_asker *a)
     a->dropped = 0;
 }
 
+/* Without memory for the result, all who ask for it are answered so. */
+static void refuse_result(struct tc_served *served, void *asker)
+{
+    tc_api_refuse(served->api, asker, 503, "out of memory for the result of this call",
+                  "it has run; toolcage audit show ID, if the policy has [audit]");
+}
+
 static void tell_end(struct tc_served *served, struct tc_served_asker *a)
 {
     const struct tc_api_wire *wire = served->api->config.wire;
+    if (!served->result) {
+        refuse_result(served, a->asker);
+        return;
+    }
     if (!a->streams) {
-        wire->answer(a->asker, 200, "application/json", strdup(served->result));
+        wire->result(a->asker, served->result, false);
         return;
     }
     tell_begin(served, a);
     tell_gap(served, a);
-    wire->event(a->asker, "result", served->result);
-    wire->end(a->asker);
+    wire->result(a->asker, served->result, true);
 }
 
 bool tc_served_add_asker(struct tc_served *served, void *asker, bool streams, bool calls)
@@ -153,7 +163,7 @@ static void free_served(struct tc_served *served)
     tc_wait_end(served->wait);
     free(served->tool);
     free(served->digest);
-    free(served->result);
+    (void)tc_api_result_unref(served->result);
     free(served->key);
     free(served->body);
     free(served);
@@ -166,7 +176,7 @@ static void drop_served(struct tc_api *api, struct tc_served *served)
         at = &(*at)->next;
     *at = served->next;
     api->served_count--;
-    api->bytes -= served->length;
+    api->bytes -= served->result ? served->result->length : 0;
     free_served(served);
 }
 
@@ -209,42 +219,46 @@ struct tc_served *tc_served_new(struct tc_api *api, struct toolcage_call *call, 
     return served;
 }
 
-/* `result` is the JSON text, owned; NULL: out of memory. */
-static void end_served(struct tc_served *served, char *result, int32_t status, const char *word)
+/* `result` is JSON; NULL: out of memory. */
+static void end_served(struct tc_served *served, const char *result, int32_t status,
+                       const char *word)
 {
     struct tc_api *api = served->api;
-    json_t *whole = result ? json_loads(result, JSON_ALLOW_NUL, NULL) : NULL;
     served->status = status;
     (void)snprintf(served->word, sizeof(served->word), "%s", word);
-    served->result = result ? result : strdup("{}");
-    served->length = served->result ? strlen(served->result) : 0;
+    served->result = result ? tc_api_result_new(result) : NULL;
     served->ended = tc_api_now_s();
     api->running -= served->state == TC_SERVED_RUNS;
     api->live--;
-    api->bytes += served->length;
+    api->bytes += served->result ? served->result->length : 0;
     served->state = TC_SERVED_ENDED;
-    tc_metrics_count(api, served, whole);
-    json_decref(whole);
+    tc_metrics_count(api, served);
     served->call = toolcage_call_unref(served->call);
     tc_wait_end(served->wait);
     served->wait = NULL;
-    while (served->asker_count && served->result) {
+    while (served->asker_count) {
         struct tc_served_asker a = served->askers[--served->asker_count];
         tell_end(served, &a);
     }
 }
 
+/* Its result is an error of the server, not of the call. */
+static void end_with_error(struct tc_served *served, const char *message, const char *hint)
+{
+    json_t *about = json_pack("{s:s, s:s, s:{s:s, s:s}}", "call", served->id, "status", "error",
+                              "error", "message", message, "hint", hint);
+    char *text = about ? json_dumps(about, JSON_COMPACT) : NULL;
+    json_decref(about);
+    end_served(served, text, TOOLCAGE_STATUS_ERROR, "error");
+    free(text);
+}
+
 /* The library failed, not the call. Takes ownership of `err`. */
 static void fail_served(struct tc_served *served, struct toolcage_error *err)
 {
-    json_t *about =
-        json_pack("{s:s, s:s, s:{s:s, s:s}}", "call", served->id, "status", "error", "error",
-                  "message", err ? toolcage_error_message(err) : "out of memory", "hint",
-                  err ? toolcage_error_hint(err) : "");
-    char *text = about ? json_dumps(about, JSON_COMPACT) : NULL;
-    json_decref(about);
+    end_with_error(served, err ? toolcage_error_message(err) : "out of memory",
+                   err ? toolcage_error_hint(err) : "");
     toolcage_error_free(err);
-    end_served(served, text, TOOLCAGE_STATUS_ERROR, "error");
 }
 
 static void finish(struct tc_served *served)
@@ -252,8 +266,13 @@ static void finish(struct tc_served *served)
     const struct toolcage_result *result = toolcage_call_result(served->call);
     if (toolcage_error_code(toolcage_result_error(result)) == TOOLCAGE_EHELPER)
         served->api->engine = toolcage_engine_unref(served->api->engine);
-    end_served(served, strdup(toolcage_result_json(result)), toolcage_result_status(result),
-               toolcage_result_status_word(result));
+    const char *text = toolcage_result_json(result);
+    if (text && strlen(text) > TC_RESULT_MAX)
+        end_with_error(served, "the call has run, but its result is larger than 32 MiB",
+                       "set a smaller `output`, in the policy or in \"limits\"");
+    else
+        end_served(served, text, toolcage_result_status(result),
+                   toolcage_result_status_word(result));
 }
 
 static void dispatch(struct tc_served *served)

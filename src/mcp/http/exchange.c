@@ -139,7 +139,7 @@ static enum MHD_Result respond(struct tc_exchange *exchange)
 {
     if (exchange->gone)
         return MHD_NO;
-    if (exchange->streaming)
+    if (exchange->streaming || exchange->result)
         return tc_stream_begin(exchange);
     if (!exchange->status) {
         tc_exchange_suspend(exchange);
@@ -157,11 +157,24 @@ static enum MHD_Result respond(struct tc_exchange *exchange)
 
 /* ---- the API ---- */
 
+static void send_event(void *asker, const char *event, const char *text)
+{
+    struct tc_exchange *exchange = asker;
+    exchange->streaming = true;
+    if (!tc_stream_put(exchange, event, text))
+        exchange->web->server.failed = true;
+}
+
 static void answer_api(void *asker, unsigned status, const char *type, char *text)
 {
     struct tc_exchange *exchange = asker;
     exchange->type = type;
-    if (text)
+    if (text && exchange->streaming) {
+        send_event(exchange, "error", text);
+        exchange->ended = true;
+        tc_exchange_wake(exchange);
+        free(text);
+    } else if (text)
         set_answer(exchange, (int)status, text);
     else
         exchange->web->server.failed = true;
@@ -173,18 +186,15 @@ static void set_allow(void *asker, const char *methods)
     exchange->allow = methods;
 }
 
-static void send_event(void *asker, const char *event, const char *text)
+static void send_result(void *asker, struct tc_api_result *result, bool streams)
 {
     struct tc_exchange *exchange = asker;
-    exchange->streaming = true;
-    if (!tc_stream_put(exchange, event, text))
-        exchange->web->server.failed = true;
-}
-
-static void end_events(void *asker)
-{
-    struct tc_exchange *exchange = asker;
+    exchange->result = tc_api_result_ref(result);
+    exchange->result_at = streams ? 0 : result->begin;
+    exchange->streaming = streams;
     exchange->ended = true;
+    exchange->status = MHD_HTTP_OK;
+    exchange->wire->deadline_ms = tc_web_now_ms() + TC_WEB_READ_MS;
     tc_exchange_wake(exchange);
 }
 
@@ -201,19 +211,13 @@ static const char *find_argument(const void *asker, const char *name)
     return MHD_lookup_connection_value(exchange->connection, MHD_GET_ARGUMENT_KIND, name);
 }
 
-const struct tc_api_wire tc_exchange_wire = {answer_api, set_allow, send_event,
-                                             end_events, is_full,   find_argument};
+const struct tc_api_wire tc_exchange_wire = {answer_api,  set_allow, send_event,
+                                             send_result, is_full,   find_argument};
 
 static void take_api(struct tc_exchange *exchange)
 {
     struct tc_heads heads;
     tc_heads_read(exchange->connection, &heads);
-    if (exchange->web->held > TC_WEB_HELD_MAX) {
-        answer_api(
-            exchange, MHD_HTTP_SERVICE_UNAVAILABLE, "application/problem+json",
-            write_problem(MHD_HTTP_SERVICE_UNAVAILABLE, "too much unread data for all clients"));
-        return;
-    }
     tc_api_take(exchange->web->api, exchange,
                 &(struct tc_api_request){.method = exchange->method,
                                          .path = exchange->path,
@@ -224,7 +228,8 @@ static void take_api(struct tc_exchange *exchange)
                                          .streams = heads.has_accept && heads.accepts_stream &&
                                                     !heads.accepts_json,
                                          .runs = exchange->runs,
-                                         .operates = exchange->operates});
+                                         .operates = exchange->operates,
+                                         .crowded = exchange->web->held > TC_WEB_HELD_MAX});
 }
 
 /* ---- the message ---- */
@@ -318,7 +323,7 @@ static bool add_bytes(struct tc_exchange *exchange, const char *bytes, size_t le
 {
     size_t want = exchange->size ? exchange->size : 4096;
     if (length > TC_WEB_BODY_MAX - exchange->length ||
-        exchange->web->held + length > TC_WEB_HELD_MAX)
+        (exchange->web->held + length > TC_WEB_HELD_MAX && !exchange->operates))
         return false;
     while (want < exchange->length + length)
         want *= 2;
@@ -433,6 +438,7 @@ void tc_exchange_completed(void *web, struct MHD_Connection *connection, void **
     exchange->wire->admitted = false;
     exchange->wire->deadline_ms = tc_web_now_ms() + TC_WEB_HEAD_MS;
     free(exchange->answer);
+    (void)tc_api_result_unref(exchange->result);
     tc_outbox_done(&exchange->unread);
     free(exchange);
 }

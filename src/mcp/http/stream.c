@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * Responses as server-sent events. Unread data is kept up to a limit; above it the client's
- * requests are refused. */
+ * Responses as server-sent events, and results of calls. Unread data is kept up to a limit; above
+ * it the client's requests are refused. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,13 +18,27 @@ void tc_exchange_suspend(struct tc_exchange *exchange)
     MHD_suspend_connection(exchange->connection);
 }
 
+/* A stream that has not ended may be read late: is_full() bounds it. */
+static void await_reader(struct tc_exchange *exchange)
+{
+    bool patient = exchange->route == TC_ROUTE_API && exchange->streaming && !exchange->ended;
+    exchange->wire->deadline_ms = patient ? 0 : tc_web_now_ms() + TC_WEB_READ_MS;
+}
+
 void tc_exchange_wake(struct tc_exchange *exchange)
 {
     if (!exchange->suspended)
         return;
     exchange->suspended = false;
-    exchange->wire->deadline_ms = tc_web_now_ms() + TC_WEB_READ_MS;
+    await_reader(exchange);
     MHD_resume_connection(exchange->connection);
+}
+
+/* The part of the result that belongs to the response. */
+static size_t result_end(const struct tc_exchange *exchange)
+{
+    const struct tc_api_result *result = exchange->result;
+    return !result ? 0 : exchange->streaming ? result->length : result->end;
 }
 
 static ssize_t give(void *userdata, uint64_t position, char *room, size_t size)
@@ -35,6 +49,14 @@ static ssize_t give(void *userdata, uint64_t position, char *room, size_t size)
     (void)position;
     if (exchange->gone)
         return MHD_CONTENT_READER_END_WITH_ERROR;
+    size_t left = result_end(exchange) - exchange->result_at;
+    if (!pending && left) {
+        size_t n = left < size ? left : size;
+        memcpy(room, exchange->result->text + exchange->result_at, n);
+        exchange->result_at += n;
+        await_reader(exchange);
+        return (ssize_t)n;
+    }
     if (!pending && exchange->ended)
         return MHD_CONTENT_READER_END_OF_STREAM;
     if (!pending) {
@@ -45,7 +67,7 @@ static ssize_t give(void *userdata, uint64_t position, char *room, size_t size)
     memcpy(room, box->text + box->sent, n);
     box->sent += n;
     exchange->web->held -= n;
-    exchange->wire->deadline_ms = tc_web_now_ms() + TC_WEB_READ_MS;
+    await_reader(exchange);
     return (ssize_t)n;
 }
 
@@ -68,13 +90,17 @@ bool tc_stream_put(struct tc_exchange *exchange, const char *event, const char *
 
 enum MHD_Result tc_stream_begin(struct tc_exchange *exchange)
 {
+    uint64_t length =
+        exchange->streaming ? MHD_SIZE_UNKNOWN : result_end(exchange) - exchange->result_at;
+    const char *type = exchange->streaming ? "text/event-stream" : "application/json";
     struct MHD_Response *response =
-        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, give, exchange, NULL);
+        MHD_create_response_from_callback(length, BLOCK, give, exchange, NULL);
     if (!response)
         return MHD_NO;
     exchange->breath_ms = tc_web_now_ms();
-    bool good = MHD_add_response_header(response, "Content-Type", "text/event-stream") == MHD_YES &&
+    bool good = MHD_add_response_header(response, "Content-Type", type) == MHD_YES &&
                 MHD_add_response_header(response, "Cache-Control", "no-store") == MHD_YES &&
+                MHD_add_response_header(response, "X-Content-Type-Options", "nosniff") == MHD_YES &&
                 MHD_add_response_header(response, "X-Accel-Buffering", "no") == MHD_YES;
     enum MHD_Result result =
         good ? MHD_queue_response(exchange->connection, MHD_HTTP_OK, response) : MHD_NO;

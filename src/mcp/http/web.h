@@ -96,7 +96,9 @@ struct tc_exchange {
     const char *type;  /* of the answer; NULL: JSON */
     const char *allow; /* the answer's header Allow; NULL: none */
     bool streaming, ended;
-    struct tc_outbox unread; /* stream data not sent yet */
+    struct tc_outbox unread;      /* stream data not sent yet */
+    struct tc_api_result *result; /* sent after it; NULL: none */
+    size_t result_at;
     int64_t since_ms, breath_ms;
 };
 

@@ -8,14 +8,12 @@ import { bars, plotsOf, show } from './parts.js';
 import { fetchText, get } from './server.js';
 
 function readMetrics(text) {
-    const found = { buckets: [], calls: {}, denials: 0 };
+    const found = { buckets: [], calls: {} };
     for (const line of text.split('\n')) {
         const bucket = /^toolcage_call_seconds_bucket\{le="([^"]+)"\} (\d+)/.exec(line);
         const calls = /^toolcage_calls_total\{status="(\w+)"\} (\d+)/.exec(line);
-        const denials = /^toolcage_denials_total (\d+)/.exec(line);
         if (bucket) found.buckets.push([bucket[1], Number(bucket[2])]);
         if (calls) found.calls[calls[1]] = Number(calls[2]);
-        if (denials) found.denials = Number(denials[1]);
     }
     return found;
 }
@@ -48,7 +46,6 @@ export function healthView() {
         const rows = [
             ['Server', `toolcage ${health.version}: ${health.status}`],
             ['Running', `${health.running} of at most ${health.calls_max} calls`],
-            ['Refused accesses', String(metrics.denials)],
             ...Object.entries(metrics.calls)
                 .filter(([, n]) => n)
                 .map(([status, n]) => [`Calls: ${status}`, String(n)]),

@@ -380,6 +380,37 @@ def crowd():
         deaf.close()
 
 
-for part in (calls, streams, repeats, approvals, refusals, places, activation, tcp, crowd):
+def bulk():
+    """Results as large as tools can make them, and clients that do not read them."""
+    place, policy, _ = arrange()
+    with place, Server(place, policy) as server:
+        answer = server.run("controls", {})
+        check(
+            answer.json["status"] == "error" and "32 MiB" in answer.json["error"]["message"],
+            "a result above 32 MiB is an error that says so",
+            answer,
+        )
+        check("output" in answer.json["error"]["hint"], "and how to get less", answer)
+        begun = server.run("controls", limits={"output": "2MiB"}, detach=True).json
+        path = f"/v1/calls/{begun['id']}"
+        whole = server.ask("GET", path + "/result")
+        check(
+            len(whole.text) > 12000000 and whole.json["stdout"]["truncated"],
+            "a large result arrives whole",
+            whole.text[:300],
+        )
+        answer = server.ask("GET", path, **STREAM)
+        check(answer.events[-1] == ("result", whole.json), "and as an event", answer.text[:300])
+        deaf = [server.begin("GET", path + "/result") for _ in range(8)]
+        deaf += [server.begin("GET", path, **STREAM) for _ in range(8)]
+        time.sleep(1)
+        check(server.run("say", {"text": "x"}).json["status"] == "ok", "those who do not read it stop nobody")
+        memory = int(re.search(r"VmRSS:\s+(\d+)", open(f"/proc/{server.process.pid}/status").read()).group(1))
+        check(memory < 250000, "they share it", memory)
+        for connection in deaf:
+            connection.close()
+
+
+for part in (calls, streams, repeats, approvals, refusals, places, activation, tcp, crowd, bulk):
     part()
 cli.finish()

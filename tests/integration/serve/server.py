@@ -52,6 +52,11 @@ description = "Prints for a long time."
 command = ["sh", "-c", "yes | head -c 16000000"]
 output = "16MiB"
 
+[tool.controls]
+description = "Prints what is six times as long in JSON."
+command = ["sh", "-c", "yes | head -c 16000000 | tr 'y\\\\n' '\\\\001\\\\001'"]
+output = "16MiB"
+
 [tool.asked]
 description = "A person must approve each call."
 command = ["echo", "approved"]
