@@ -35,7 +35,11 @@ static bool is_own_origin(const struct tc_web *web, const char *origin)
 {
     const char *scheme = web->config.key ? "https://" : "http://";
     size_t length = strlen(scheme);
-    return strncasecmp(origin, scheme, length) == 0 && is_ours(web, origin + length);
+    const char *port = strrchr(origin, ':'); /* behind the host, or of the scheme */
+    bool names_port = port && port >= origin + length && !strchr(port, ']');
+    return strncasecmp(origin, scheme, length) == 0 &&
+           (names_port || web->config.port == (web->config.key ? 443 : 80)) &&
+           is_ours(web, origin + length);
 }
 
 /* ---- the token ---- */
@@ -130,6 +134,8 @@ static bool judge_framing(const struct tc_heads *heads, struct tc_refusal *ret)
     *ret = (struct tc_refusal){400, NULL, "Connection", "close"};
     if (heads->loose)
         ret->text = "header lines must end with CR LF and must not be folded";
+    else if (heads->odd)
+        ret->text = "the name of a header field has other characters than names may have";
     else if (heads->transfer && heads->length)
         ret->text = "send Content-Length or Transfer-Encoding, not both";
     else if (heads->twice)
@@ -169,6 +175,11 @@ bool tc_admit(const struct tc_web *web, const struct tc_heads *heads, const char
         return true;
     if (ret->status || !judge_rights(web, heads, url, method, ret_admitted, ret))
         return false;
+    if (ret_admitted->route == TC_ROUTE_API && heads->transfer) {
+        *ret = (struct tc_refusal){411, "send Content-Length, not Transfer-Encoding", "Connection",
+                                   "close"};
+        return false;
+    }
     if (ret_admitted->route != TC_ROUTE_API && !heads->accepts_json && !heads->accepts_stream) {
         *ret = (struct tc_refusal){406, "answers are application/json or text/event-stream", NULL,
                                    NULL};

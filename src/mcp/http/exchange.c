@@ -302,6 +302,7 @@ static void drop_body(struct tc_exchange *exchange)
 static enum MHD_Result take_whole(struct tc_exchange *exchange)
 {
     exchange->taken = true;
+    exchange->wire->admitted = true;
     exchange->wire->deadline_ms = 0;
     exchange->since_ms = tc_web_now_ms();
     if (exchange->route == TC_ROUTE_API)
@@ -338,6 +339,9 @@ static bool add_bytes(struct tc_exchange *exchange, const char *bytes, size_t le
     return true;
 }
 
+static const struct tc_refusal crowded = {503, "too many connections are open: close some",
+                                          "Connection", "close"};
+
 static enum MHD_Result begin_exchange(struct tc_web *web, struct MHD_Connection *connection,
                                       const char *url, const char *method, const char *version,
                                       void **context)
@@ -354,6 +358,8 @@ static enum MHD_Result begin_exchange(struct tc_web *web, struct MHD_Connection 
     heads.loose = !tc_heads_are_plain(connection, method, version);
     if (!tc_admit(web, &heads, url, method, &admitted, &refusal))
         return refuse_early(connection, wire, url, &refusal);
+    if (!admitted.operates && web->wire_count > TC_WEB_CLIENT_WIRES_MAX)
+        return refuse_early(connection, wire, url, &crowded);
     if (admitted.route == TC_ROUTE_PAGE) {
         wire->deadline_ms = tc_web_now_ms() + TC_WEB_HEAD_MS;
         return tc_page_send(connection, url);
@@ -376,7 +382,6 @@ static enum MHD_Result begin_exchange(struct tc_web *web, struct MHD_Connection 
     if (exchange->next)
         exchange->next->at = &exchange->next;
     web->exchanges = exchange;
-    wire->admitted = true;
     wire->deadline_ms = tc_web_now_ms() + TC_WEB_BODY_MS;
     *context = exchange;
     return MHD_YES;
@@ -436,6 +441,7 @@ void tc_exchange_completed(void *web, struct MHD_Connection *connection, void **
     }
     tc_client_free(exchange->once);
     exchange->wire->admitted = false;
+    exchange->wire->since_ms = tc_web_now_ms();
     exchange->wire->deadline_ms = tc_web_now_ms() + TC_WEB_HEAD_MS;
     free(exchange->answer);
     (void)tc_api_result_unref(exchange->result);

@@ -24,6 +24,20 @@ struct reading {
     bool loose;
 };
 
+/* libmicrohttpd before 1.0 takes "Content-Length :" for a field of another name. */
+static bool is_token(const char *name, size_t length)
+{
+    static const char marks[] = "!#$%&'*+-.^_`|~";
+    for (size_t i = 0; i < length; i++) {
+        char c = name[i], lower = (char)(c | 0x20);
+        bool good =
+            (lower >= 'a' && lower <= 'z') || (c >= '0' && c <= '9') || (c && strchr(marks, c));
+        if (!good)
+            return false;
+    }
+    return length > 0;
+}
+
 static void follow_line(struct reading *reading, const char *name, const char *value, size_t length)
 {
     if (!reading->end || !value || name != reading->end + LINE_END)
@@ -69,8 +83,8 @@ static enum MHD_Result read_one(void *userdata, enum MHD_ValueKind kind, const c
         {"Idempotency-Key", &heads->key},
     };
     (void)kind;
-    (void)name_length;
     follow_line(reading, name, value, length);
+    heads->odd |= !is_token(name, name_length);
     if (!value)
         value = "";
     if (strcasecmp(name, "Accept") == 0)

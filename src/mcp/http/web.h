@@ -20,7 +20,8 @@ enum {
     TC_WEB_UNREAD_MAX =
         1 << 20, /* unsent bytes of one stream; above it the client's requests are refused */
     TC_WEB_WIRES_MAX =
-        192, /* above it, the connection idle for longest without an admitted request is closed */
+        192, /* above it, the connection that is longest without a whole request is closed */
+    TC_WEB_CLIENT_WIRES_MAX = 224, /* above it, only an operator's requests are served */
     TC_WEB_SESSIONS_MAX = 64,
     TC_WEB_HEAD_MS = 15000,     /* from connection to an admitted request */
     TC_WEB_BODY_MS = 60000,     /* from admission to the complete body */
@@ -48,7 +49,8 @@ struct tc_mcp_http_wire {
     struct tc_mcp_http_wire *next, **at;
     struct tc_web *web;
     int fd;
-    bool admitted;       /* one of its requests was admitted and is not completed */
+    bool admitted;       /* one of its requests has arrived whole and is not completed */
+    int64_t since_ms;    /* when it was opened, or its last request completed */
     int64_t deadline_ms; /* the connection is closed then; 0: never */
 };
 
@@ -119,6 +121,7 @@ struct tc_heads {
         *method, *name, *key;
     const char *twice; /* name of a repeated or invalid field */
     bool loose;        /* a header line does not end with CR LF, or is folded */
+    bool odd;          /* a name has characters that names of fields do not have */
     bool accepts_anything, accepts_json, accepts_stream, has_accept;
 };
 

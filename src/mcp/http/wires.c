@@ -30,8 +30,7 @@ static void make_room(struct tc_web *web)
 {
     struct tc_mcp_http_wire *oldest = NULL;
     for (struct tc_mcp_http_wire *wire = web->wires; wire; wire = wire->next)
-        if (!wire->admitted && wire->deadline_ms &&
-            (!oldest || wire->deadline_ms < oldest->deadline_ms))
+        if (!wire->admitted && wire->deadline_ms && (!oldest || wire->since_ms < oldest->since_ms))
             oldest = wire;
     if (oldest)
         hang_up(oldest);
@@ -52,13 +51,17 @@ static void begin_wire(struct tc_web *web, struct MHD_Connection *connection, vo
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     bool ours = info && (!web->config.local || is_own_peer(info->connect_fd));
     struct tc_mcp_http_wire *wire = ours ? calloc(1, sizeof(*wire)) : NULL;
-    if (!wire)
+    if (!wire) {
+        if (info)
+            (void)shutdown(info->connect_fd, SHUT_RDWR);
         return; /* no request is admitted without a wire */
+    }
     if (web->wire_count >= TC_WEB_WIRES_MAX)
         make_room(web);
     wire->web = web;
     wire->fd = info->connect_fd;
-    wire->deadline_ms = tc_web_now_ms() + TC_WEB_HEAD_MS;
+    wire->since_ms = tc_web_now_ms();
+    wire->deadline_ms = wire->since_ms + TC_WEB_HEAD_MS;
     wire->next = web->wires;
     wire->at = &web->wires;
     if (wire->next)

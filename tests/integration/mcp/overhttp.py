@@ -144,6 +144,8 @@ def frame(web):
         ("for both, and then a pause", [head(last=b"\n", blank=b"\n"), body]),
         ("for both, and a body of zeros", [head(last=b"\n", blank=b"\n") + bytes(len(body))]),
         ("behind one line, in small pieces", [bytes([c]) for c in head(b"X-A: b\nX-C: d")] + [body]),
+        ("a space behind a name", [head(b"Content-Length : 40") + body]),
+        ("a name that is none", [head(b"X(A: b") + body]),
         ("a folded line", [head(b"X-A: b\r\n c") + body]),
         ("a line folded by a tab", [head(b"X-A: b\r\n\tc") + body]),
         ("the last line folded", [head(size=length + b"\r\n ") + body]),

@@ -348,6 +348,19 @@ def tcp():
         check(answer.status in (200, 400) and "jsonrpc" in answer.text, "MCP is served beside it", answer)
         answer = server.ask("GET", "/v1/health", Origin=f"http://127.0.0.1:{server.port}")
         check(answer.status == 200, "a page of its own may use it", answer)
+        answer = server.ask("GET", "/v1/health", Origin="http://127.0.0.1")
+        check(answer.status == 403, "a page of this host's port 80 may not", answer)
+        answer = server.ask("GET", "/v1/health", Transfer_Encoding="chunked")
+        check(answer.status == 411, "411: a body without a length", answer)
+        half = []
+        for _ in range(260):
+            half.append(socket.create_connection(("127.0.0.1", server.port)))
+            head = f"POST /v1/calls HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {server.token}\r\n"
+            half[-1].sendall(f"{head}Content-Type: application/json\r\nContent-Length: 9\r\n\r\n{{".encode())
+        answer = server.run("say", {"text": "hi"})
+        check(answer.status == 200, "clients that do not finish their requests shut nobody out", answer)
+        for sock in half:
+            sock.close()
 
 
 def crowd():
