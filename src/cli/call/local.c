@@ -91,6 +91,21 @@ static bool is_socket_or_missing(int dir, const char *name)
                                                             : S_ISSOCK(st.st_mode);
 }
 
+/* Only another start holds the lock, for a moment. -1 with errno. */
+static int lock_directory(int dir)
+{
+    enum { TRIES = 60, PAUSE_NS = 50000000 };
+    for (int i = 0; i < TRIES; i++) {
+        if (flock(dir, LOCK_EX | LOCK_NB) == 0)
+            return 0;
+        if (errno != EWOULDBLOCK && errno != EINTR)
+            return -1;
+        (void)nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+    }
+    errno = EWOULDBLOCK;
+    return -1;
+}
+
 int tc_local_listen(const char *path, struct tc_failure *failure)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -100,8 +115,11 @@ int tc_local_listen(const char *path, struct tc_failure *failure)
         return -1;
     if (!*name || strlen(name) > 60)
         return fail(path, "the name of a socket has 1 to 60 characters", failure);
-    if (flock(dir, LOCK_EX) < 0)
-        return fail(path, strerror(errno), failure);
+    if (lock_directory(dir) < 0)
+        return fail(path,
+                    errno == EWOULDBLOCK ? "another process has locked its directory"
+                                         : strerror(errno),
+                    failure);
     if (!is_socket_or_missing(dir, name))
         return fail(path, "it exists and is not a socket", failure);
     if (stays_served(dir, name))
