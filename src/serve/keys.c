@@ -21,6 +21,7 @@
 enum { HOUR_S = 3600, NAME_SIZE = 65, SWEEP = 64 /* every so many keys */ };
 
 static unsigned taken;
+static bool full; /* the last sweep found too many */
 
 static void name_of(const char *key, char ret[NAME_SIZE])
 {
@@ -80,8 +81,16 @@ enum tc_key_fate tc_key_take(const char *key, const char *id, char ret_id[TC_QUE
     if (dir < 0)
         return TC_KEY_FAILED;
     name_of(key, name);
-    if (taken++ % SWEEP == 0 && make_room(dir) < 0)
+    struct stat st;
+    if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+        read_id(dir, name, ret_id);
+        return TC_KEY_USED;
+    }
+    if (full || taken % SWEEP == 0)
+        full = make_room(dir) < 0;
+    if (full)
         return TC_KEY_FAILED;
+    taken++;
     if (link_key(dir, name, id) == 0)
         return TC_KEY_NEW;
     if (errno != EEXIST)

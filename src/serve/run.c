@@ -252,9 +252,9 @@ static bool remember_key(struct tc_served *served, const struct tc_api_request *
     if (!request->key)
         return true;
     digest_body(request, digest);
-    served->key = strdup(request->key);
     served->body = strdup(digest);
-    return served->key && served->body;
+    served->key = served->body ? strdup(request->key) : NULL;
+    return served->key;
 }
 
 static void run_wish(struct tc_api *api, void *asker, const struct tc_api_request *request,

@@ -3,6 +3,7 @@
 """The HTTP API of toolcage serve: calls, streams, repeated requests, approvals, refusals, and those who mean it ill."""
 
 import concurrent.futures
+import fcntl
 import json
 import os
 import re
@@ -162,6 +163,21 @@ def repeats():
                 ]
                 texts = {job.result().text for job in jobs}
             check(len(texts) == 1 and '"3\\n"' in texts.pop(), "eight at once with one key run once")
+            keys = os.path.dirname(server.socket) + "/serve-keys/"
+            for number in range(10000):
+                os.close(os.open(f"{keys}{number}", os.O_WRONLY | os.O_CREAT, 0o600))
+        with Server(place, policy) as server:
+            answers = [
+                server.ask("POST", "/v1/calls", body, Idempotency_Key=f"full{number}") for number in range(3)
+            ]
+            check(
+                [a.status for a in answers] == [503] * 3,
+                "each key is refused while there are too many",
+                answers,
+            )
+            os.unlink(keys + "0")
+            late = server.ask("POST", "/v1/calls", body, Idempotency_Key="one")
+            check(late.status == 409, "but those that are known are known", late)
 
 
 def approvals():
@@ -280,6 +296,11 @@ def places():
         place.write("home/file", "kept")
         answer = place.run("serve", "--policy", policy, "--socket", place.home + "/file")
         check(answer.code == 125 and "not a socket" in answer.err, "a file is not replaced", answer)
+        held = os.open(place.home, os.O_RDONLY)
+        fcntl.flock(held, fcntl.LOCK_EX)
+        answer = place.run("serve", "--policy", policy, "--socket", place.home + "/locked")
+        check(answer.code == 125 and "has locked" in answer.err, "a locked directory is no trap", answer)
+        os.close(held)
         os.chmod(place.project, 0o777)
         answer = place.run("serve", "--policy", policy, "--socket", place.project + "/s")
         check(
