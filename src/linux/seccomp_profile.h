@@ -170,7 +170,9 @@ static const struct tc_seccomp_step check_ioctl[] = {
     REFUSE_IF(EPERM, EQ(1, K_TIOCSETD)), REFUSE_IF(EPERM, EQ(1, K_TIOCCONS)), ELSE_ALLOW};
 
 static const struct tc_seccomp_step check_setrlimit[] = {PRETEND_IF(EQ(0, K_RLIMIT_CORE)), ELSE_ALLOW};
+/* PID 1 of a live session has the commands' user */
 static const struct tc_seccomp_step check_prlimit64[] = {
+    REFUSE_IF(EPERM, EQ(0, 1), NE(2, 0)), REFUSE_IF(EPERM, EQ(0, 1), NE(HIGH_HALF(2), 0)),
     PRETEND_IF(EQ(1, K_RLIMIT_CORE), NE(2, 0)), PRETEND_IF(EQ(1, K_RLIMIT_CORE), NE(HIGH_HALF(2), 0)),
     ELSE_ALLOW};
 
