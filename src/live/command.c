@@ -15,11 +15,15 @@
 #include "live/inside/order.h"
 #include "live/session.h"
 
+/* PID 1 ends killed processes in this time, which is shorter than the helper waits for a cage. */
+enum { KILLED_US = 1500000 };
+
 struct command {
     struct tc_live *live;
     struct tc_arena arena;
     int reply, life;
-    bool counted; /* among the session's running commands */
+    bool counted;   /* among the session's running commands */
+    int64_t due_us; /* when the session is killed, because PID 1 has not ended the command */
     int64_t cpu_us, max_rss;
     /* of the session, when the command started */
     struct tc_seen_mark denials;
@@ -180,7 +184,8 @@ static int start_command(struct tc_cage *cage)
     note_start(c);
     size_t count = TC_LIVE_FDS - (ends.fds[TC_LIVE_IN] < 0);
     if (tc_send_now(TC_PRIV(c->live->cage)->talk, &word, sizeof(word), ends.fds, count) < 0)
-        return fail_system(cage, "process");
+        return errno == EPIPE || errno == ECONNRESET ? fail_ended(cage)
+                                                     : fail_system(cage, "process");
     cage->event_fd = c->reply;
     cage->exit_fd = c->life;
     return 0;
@@ -224,6 +229,10 @@ static int event_of_command(struct tc_cage *cage)
     struct command *c = COMMAND(cage);
     struct tc_live_report r;
     int rc = 0;
+    if (c->due_us && tc_now_us() >= c->due_us) {
+        c->due_us = cage->look_at_us = 0;
+        tc_live_kill(c->live, "it was killed because a command in it did not end");
+    }
     while (rc == 0 && !cage->over &&
            recv(c->reply, &r, sizeof(r), MSG_DONTWAIT) == (ssize_t)sizeof(r)) {
         if (r.kind == TC_LIVE_READY)
@@ -241,7 +250,10 @@ static int event_of_command(struct tc_cage *cage)
 static void signal_command(struct tc_cage *cage, bool at_once)
 {
     const char word = at_once ? TC_LIVE_SIGNAL_KILL : TC_LIVE_SIGNAL_TERM;
-    (void)tc_send_now(COMMAND(cage)->reply, &word, 1, NULL, 0);
+    struct command *c = COMMAND(cage);
+    (void)tc_send_now(c->reply, &word, 1, NULL, 0);
+    if (at_once && !c->due_us)
+        c->due_us = cage->look_at_us = tc_now_us() + KILLED_US;
 }
 
 /* PID 1 has closed the command's pipe: the command has ended, or the session has. */

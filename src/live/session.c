@@ -62,6 +62,15 @@ void tc_live_count(struct tc_live *live, int started)
         schedule(live);
 }
 
+void tc_live_kill(struct tc_live *live, const char *why)
+{
+    if (!live->cage || TC_PRIV(live->cage)->child.pid <= 0 || TC_PRIV(live->cage)->child.reaped)
+        return;
+    live->ending = live->ended = true;
+    tc_outcome_note(live->cage->outcome, strdup(why));
+    tc_local_signal(live->cage, true);
+}
+
 /* ---- the executor ---- */
 
 static int make_session(struct tc_cage *cage)

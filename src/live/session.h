@@ -26,6 +26,8 @@ struct tc_live *tc_live_use(struct tc_live *live);
 void tc_live_leave(struct tc_live *live);
 /* A command has started or ended: the session's idle time is counted while none runs. */
 void tc_live_count(struct tc_live *live, int started);
+/* Kills PID 1, and with it every process of the session. */
+void tc_live_kill(struct tc_live *live, const char *why);
 
 extern const struct tc_executor tc_live_session_executor, tc_live_command_executor;
 
