@@ -16,16 +16,13 @@
 #include "base/cleanup.h"
 #include "base/sys.h"
 
-/* More processes than these are not searched; `pids` of a policy is far below. */
-enum { PROCESSES_MAX = 8192, PIDS_MAX = 1 << 22, PASSES_MAX = 32 };
+enum { PIDS_MAX = 1 << 22, PASSES_MAX = 32 };
 
 struct process {
     pid_t pid, parent, session;
 };
 
 /* Memory that only a session's PID 1 touches. */
-static struct process found[PROCESSES_MAX];
-static size_t found_count;
 static unsigned char members[PIDS_MAX / 8];
 
 static bool is_member(pid_t pid)
@@ -73,58 +70,60 @@ static bool read_process(int proc, const char *name, struct process *ret)
     return ret->pid > 1;
 }
 
-static void list_entries(int proc, const char *bytes, long length)
+/* Marks the members in a piece of the listing; their number. */
+static size_t mark_entries(int proc, const char *bytes, long length, pid_t leader)
 {
-    for (long at = 0; at < length && found_count < PROCESSES_MAX;) {
+    size_t marked = 0;
+    for (long at = 0; at < length;) {
         const struct dirent64 *entry = (const struct dirent64 *)(const void *)(bytes + at);
-        bool numeric = entry->d_name[0] >= '1' && entry->d_name[0] <= '9';
-        if (numeric && read_process(proc, entry->d_name, &found[found_count]))
-            found_count++;
+        struct process p;
         at += entry->d_reclen;
+        if (entry->d_name[0] < '1' || entry->d_name[0] > '9' ||
+            !read_process(proc, entry->d_name, &p) || is_member(p.pid))
+            continue;
+        if (p.pid == leader || p.session == leader || is_member(p.parent)) {
+            set_member(p.pid, true);
+            marked++;
+        }
     }
+    return marked;
 }
 
-/* readdir() would allocate. */
-static void list_processes(void)
-{
-    static char bytes[32768] __attribute__((aligned(16)));
-    _autofd_ int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    long n;
-    found_count = 0;
-    while (proc >= 0 &&
-           (n = tc_sys(SYS_getdents64, proc, TC_ARG(bytes), sizeof(bytes), 0, 0, 0)) > 0)
-        list_entries(proc, bytes, n);
-}
-
-/* Parents mostly come before their children, so that few rounds suffice. */
+/* Parents mostly come before their children, so that few rounds suffice. readdir() would allocate.
+ */
 static size_t mark_members(pid_t leader)
 {
+    static char bytes[32768] __attribute__((aligned(16)));
     size_t all = 0, before;
+    long n;
+    _autofd_ int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     do {
         before = all;
-        for (size_t i = 0; i < found_count; i++) {
-            const struct process *p = &found[i];
-            if (!is_member(p->pid) &&
-                (p->pid == leader || p->session == leader || is_member(p->parent))) {
-                set_member(p->pid, true);
-                all++;
-            }
-        }
+        (void)lseek(proc, 0, SEEK_SET);
+        while ((n = tc_sys(SYS_getdents64, proc, TC_ARG(bytes), sizeof(bytes), 0, 0, 0)) > 0)
+            all += mark_entries(proc, bytes, n, leader);
     } while (all != before);
     return all;
+}
+
+static void signal_members(int sig)
+{
+    for (size_t i = 0; i < sizeof(members); i++)
+        for (pid_t pid = (pid_t)i * 8; members[i]; pid++)
+            if (is_member(pid)) {
+                set_member(pid, false);
+                (void)kill(pid, sig);
+            }
 }
 
 void tc_family_signal(pid_t leader, int sig)
 {
     for (int pass = 0; pass < (sig == SIGKILL ? PASSES_MAX : 1); pass++) {
-        list_processes();
         size_t count = mark_members(leader);
-        for (size_t i = 0; i < found_count; i++) {
-            if (!is_member(found[i].pid))
-                continue;
-            (void)kill(found[i].pid, sig);
-            set_member(found[i].pid, false);
-        }
+        /* not found: it has ended, or /proc cannot be read */
+        if (!is_member(leader) && kill(-leader, sig) < 0)
+            (void)kill(leader, sig);
+        signal_members(sig);
         if (!count)
             return;
     }
