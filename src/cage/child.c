@@ -341,7 +341,9 @@ int tc_stage_rlimits(const struct tc_init_config *init)
     (void)umask(init->umask);
     choose_cpus(init->cpus);
     for (size_t i = 0; i < init->limit_count; i++)
-        if (setrlimit((__rlimit_resource_t)init->limits[i].resource, &init->limits[i].value) < 0)
+        /* PID 1 of a live session needs more files than one command may open */
+        if (!(init->live && init->limits[i].resource == RLIMIT_NOFILE) &&
+            setrlimit((__rlimit_resource_t)init->limits[i].resource, &init->limits[i].value) < 0)
             return -1;
     return 0;
 }

@@ -245,9 +245,13 @@ static int64_t tick(void *context)
 static _Noreturn void serve_session(const struct tc_init_config *init)
 {
     struct watch watch = {.init = init, .look = init->segments > 0};
+    struct tc_live_place place = {
+        .talk = TC_INIT_TALK, .report = TC_INIT_REPORT, .tick = tick, .context = &watch};
+    for (size_t i = 0; i < init->limit_count; i++)
+        if (init->limits[i].resource == RLIMIT_NOFILE)
+            place.files = &init->limits[i].value;
     report_event(TC_REPORT_READY, 0);
-    tc_live_serve(&(struct tc_live_place){
-        .talk = TC_INIT_TALK, .report = TC_INIT_REPORT, .tick = tick, .context = &watch});
+    tc_live_serve(&place);
     finish_init(0, reaper_of(init));
 }
 

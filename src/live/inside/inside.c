@@ -64,7 +64,8 @@ static bool part_from_others(void)
     return ruleset >= 0 && tc_sys(SYS_landlock_restrict_self, ruleset, 0, 0, 0, 0, 0) == 0;
 }
 
-static _Noreturn void become_command(const struct tc_live_lists *lists, const int *fds, bool input)
+static _Noreturn void become_command(const struct tc_live_lists *lists, const int *fds, bool input,
+                                     const struct rlimit *files)
 {
     int reply = fds[TC_LIVE_REPLY];
     sigset_t none;
@@ -80,6 +81,10 @@ static _Noreturn void become_command(const struct tc_live_lists *lists, const in
         _exit(1);
     }
     struct tc_live_report report = {.kind = TC_LIVE_READY, .status = part_from_others()};
+    if (files && setrlimit(RLIMIT_NOFILE, files) < 0) {
+        tell_failed(reply, TC_LIVE_AT_FORK, errno);
+        _exit(1);
+    }
     tell(reply, &report);
     report = (struct tc_live_report){.kind = TC_LIVE_EXEC_FAILED};
     report.errnum = tc_execute(lists->programs, (char *const *)(uintptr_t)lists->argv,
@@ -100,7 +105,7 @@ static struct command *find_place(void)
 
 /* A copy of PID 1, not vfork(): another command could stop the new process before its exec, and PID
  * 1 would wait for it. */
-static void start_command(int *fds, bool input)
+static void start_command(int *fds, bool input, const struct rlimit *files)
 {
     struct tc_live_lists lists;
     struct command *place = ending ? NULL : find_place();
@@ -116,7 +121,7 @@ static void start_command(int *fds, bool input)
     }
     pid_t pid = (pid_t)tc_sys(SYS_clone, SIGCHLD, 0, 0, 0, 0, 0);
     if (pid == 0)
-        become_command(&lists, fds, input);
+        become_command(&lists, fds, input, files);
     if (pid < 0)
         tell_failed(fds[TC_LIVE_REPLY], TC_LIVE_AT_FORK, errno);
     else
@@ -125,26 +130,27 @@ static void start_command(int *fds, bool input)
     (void)munmap(map, size);
 }
 
-static void take_run(int *fds, size_t count)
+static void take_run(int *fds, size_t count, const struct rlimit *files)
 {
     bool input = count == TC_LIVE_FDS;
     if (input || count == TC_LIVE_IN)
-        start_command(fds, input);
+        start_command(fds, input, files);
     for (size_t i = 0; i < count; i++)
         if (fds[i] >= 0)
             (void)close(fds[i]);
 }
 
-static void take_word(int talk)
+static void take_word(const struct tc_live_place *place)
 {
     int32_t kind = 0;
     int fds[TC_LIVE_FDS];
     size_t count = 0;
-    ssize_t n = tc_recv(talk, &kind, sizeof(kind), fds, TC_COUNT(fds), &count, NULL, NULL, false);
+    ssize_t n =
+        tc_recv(place->talk, &kind, sizeof(kind), fds, TC_COUNT(fds), &count, NULL, NULL, false);
     if (n < 0)
         return;
     if (n == sizeof(kind) && kind == TC_LIVE_RUN) {
-        take_run(fds, count);
+        take_run(fds, count, place->files);
         return;
     }
     tc_close_all(fds, count);
@@ -224,7 +230,7 @@ static void wait_events(const struct tc_live_place *place)
         if (fds[i + 2].revents)
             take_signal(&commands[i]);
     if (fds[0].revents)
-        take_word(place->talk);
+        take_word(place);
 }
 
 void tc_live_serve(const struct tc_live_place *place)

@@ -11,10 +11,12 @@
 #define TC_LIVE_INSIDE_INSIDE_H
 
 #include <stdint.h>
+#include <sys/resource.h>
 
 struct tc_live_place {
-    int talk;   /* the session's socket */
-    int report; /* closed when the helper has ended */
+    int talk;                   /* the session's socket */
+    int report;                 /* closed when the helper has ended */
+    const struct rlimit *files; /* a command's open files; NULL: as PID 1 */
     /* PID 1's own checks. Returns the microseconds until the next. */
     int64_t (*tick)(void *context);
     void *context;

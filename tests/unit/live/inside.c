@@ -120,7 +120,9 @@ static struct session start_session(void)
         (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
         (void)close_range(3, ~0U, CLOSE_RANGE_CLOEXEC); /* of the runner of tests */
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-        tc_live_serve(&(struct tc_live_place){.talk = talk[1], .report = report[1], .tick = tick});
+        const struct rlimit files = {20, 20}; /* fewer than PID 1 waits for */
+        tc_live_serve(&(struct tc_live_place){
+            .talk = talk[1], .report = report[1], .tick = tick, .files = &files});
         _exit(0);
     }
     (void)close(talk[1]);
@@ -188,13 +190,14 @@ static void commands_report_start_and_end(void **state)
 {
     char out[256];
     struct session s = start_session();
-    struct running r = run(&s, "echo $A; pwd; read x && echo input; ls /proc/self/fd; exit 5");
+    struct running r =
+        run(&s, "echo $A; pwd; read x && echo input; ls /proc/self/fd; ulimit -Hn; exit 5");
     assert_int_equal(next_report(&r).kind, TC_LIVE_READY);
     struct tc_live_report end = next_report(&r);
     assert_int_equal(end.kind, TC_LIVE_EXITED);
     assert_int_equal(WEXITSTATUS(end.status), 5);
     finish(&r, out, sizeof(out));
-    assert_string_equal(out, "1\n/tmp\n0\n1\n2\n3\n"); /* 3 is the directory that ls reads */
+    assert_string_equal(out, "1\n/tmp\n0\n1\n2\n3\n20\n"); /* 3 is the directory that ls reads */
     end_session(&s);
 }
 
