@@ -51,7 +51,9 @@ static int fail_place(struct tc_failure *failure, const char *what)
 static bool is_private(int dir)
 {
     struct stat st;
-    if (fstat(dir, &st) || (st.st_uid == geteuid() && !(st.st_mode & 077)))
+    if (fstat(dir, &st))
+        return false;
+    if (st.st_uid == geteuid() && !(st.st_mode & 077))
         return true;
     errno = EPERM;
     return false;

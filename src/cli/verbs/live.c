@@ -2,6 +2,7 @@
  * Copyright The toolcage authors
  *
  * `toolcage session start` and `toolcage session exec`: live sessions. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -66,9 +67,25 @@ static const char exec_text[] =
 
 /* ---- start ---- */
 
+/* The caller's descriptors above 2, which are all without close-on-exec. Another process may wait
+ * for their end. */
+static bool close_inherited(void)
+{
+    DIR *dir = opendir("/proc/self/fd");
+    for (struct dirent *entry; dir && (entry = readdir(dir));) {
+        int fd = (int)strtol(entry->d_name, NULL, 10);
+        int flags = fd > STDERR_FILENO ? fcntl(fd, F_GETFD) : -1;
+        if (flags >= 0 && !(flags & FD_CLOEXEC))
+            (void)close(fd);
+    }
+    return dir && !closedir(dir);
+}
+
 /* The background process has its own session and no terminal. */
 static bool leave_caller(void)
 {
+    if (!close_inherited())
+        return false;
     _autofd_ int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     for (int fd = STDIN_FILENO; null >= 0 && fd <= STDERR_FILENO; fd++)
         if (dup2(null, fd) < 0)
@@ -166,11 +183,11 @@ static int run_start(const struct tc_args *args)
     }
     (void)close(pair[1]);
     (void)close(owner.listener);
-    (void)close(lock);
     int rc = await(pid, pair[0], owner.name);
     (void)close(pair[0]);
-    if (rc)
+    if (rc) /* while the lock is held: the name is not another session's */
         tc_place_leave(owner.name);
+    (void)close(lock);
     return rc;
 }
 
