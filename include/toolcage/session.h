@@ -57,8 +57,8 @@ int toolcage_session_call(const struct toolcage_call *session, struct toolcage_c
                           struct toolcage_error **err);
 
 /* Requests the end of the session from the helper: SIGTERM for its processes, grace period,
- * SIGKILL. The result is "ok"; wait for it. Commands that still run end with signal 9. 0, also when
- * it has ended. TOOLCAGE_EUSAGE: it was not started. */
+ * SIGKILL. The result is "ok"; wait for it. Commands that still run get these signals, too. 0, also
+ * when it has ended. TOOLCAGE_EUSAGE: it was not started. */
 int toolcage_session_end(struct toolcage_call *session, struct toolcage_error **err);
 
 #ifdef __cplusplus
