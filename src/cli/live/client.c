@@ -26,7 +26,8 @@ struct client {
     size_t from, to;
     int code;      /* the exit code; -1: not known yet */
     bool shown[3]; /* streams that go to a terminal */
-    bool unfinished;
+    bool unfinished, cancelled;
+    int write_error; /* errno of the command's standard output; 0: none */
     struct tc_clean_held held[3];
     struct tc_origin_prefix mark;
     sigset_t outside;
@@ -102,6 +103,13 @@ static int send_request(struct client *c, const struct tc_args *args, size_t fir
     return rc;
 }
 
+static void cancel(struct client *c)
+{
+    if (!c->cancelled)
+        (void)tc_wire_send(c->sock, TC_WIRE_CANCEL, NULL, 0, -1, false);
+    c->cancelled = true;
+}
+
 /* ---- the answer ---- */
 
 static void show(struct client *c, int stream, const char *bytes, size_t length)
@@ -114,8 +122,10 @@ static void show(struct client *c, int stream, const char *bytes, size_t length)
         return;
     if (size)
         c->unfinished = c->shown[stream] && marked[size - 1] != '\n';
-    if (tc_cli_write(stream, marked ? marked : bytes, size))
-        (void)tc_wire_send(c->sock, TC_WIRE_CANCEL, NULL, 0, -1, false);
+    if (c->write_error || !tc_cli_write(stream, marked ? marked : bytes, size))
+        return;
+    c->write_error = errno;
+    cancel(c);
 }
 
 static void take_packet(struct client *c, char kind, const char *bytes, size_t length, int fd)
@@ -144,8 +154,8 @@ static bool read_owner(struct client *c)
     char kind;
     int fd;
     ssize_t n = tc_wire_receive(c->sock, &kind, bytes, &fd, true);
-    if (n < 0)
-        return errno == EAGAIN || errno == EINTR;
+    if (n < 0) /* a reset is reported once, before the last packets */
+        return errno == EAGAIN || errno == EINTR || errno == ECONNRESET;
     bytes[n] = '\0';
     take_packet(c, kind, bytes, (size_t)n, fd);
     return true;
@@ -181,17 +191,16 @@ static void pump(struct client *c, short source, short sink)
 
 /* The first signal cancels the command, the second leaves it to the owner, which cancels it, too.
  */
-static void heed_signals(struct client *c, int *cancelled)
+static void heed_signals(struct client *c)
 {
     if (signals_seen > 1)
         _exit(TC_EXIT_SIGNAL + last_signal);
-    if (signals_seen && !(*cancelled)++)
-        (void)tc_wire_send(c->sock, TC_WIRE_CANCEL, NULL, 0, -1, false);
+    if (signals_seen)
+        cancel(c);
 }
 
 static int loop(struct client *c, struct tc_failure *failure)
 {
-    int cancelled = 0;
     while (c->code < 0) {
         bool wants = c->sink >= 0 && c->from == c->to;
         struct pollfd fds[] = {
@@ -200,7 +209,7 @@ static int loop(struct client *c, struct tc_failure *failure)
             {.fd = c->sink, .events = c->from < c->to ? POLLOUT : 0},
         };
         int rc = ppoll(fds, TC_COUNT(fds), NULL, &c->outside);
-        heed_signals(c, &cancelled);
+        heed_signals(c);
         if (rc <= 0)
             continue;
         pump(c, fds[1].revents, fds[2].revents);
@@ -244,6 +253,13 @@ int tc_client_exec(const struct tc_args *args, size_t first, bool input)
     free(c.input);
     if (rc)
         return tc_failure_tell(&failure, args, NULL);
+    if (c.write_error && c.write_error != EPIPE) {
+        tc_cli_say("cannot write the command's output: %s", tc_cli_unwritable(c.write_error));
+        tc_cli_hint(TC_CLI_OTHER_OUTPUT);
+        return TC_EXIT_FAILURE;
+    }
+    if (c.write_error)
+        return TC_EXIT_SIGNAL + SIGPIPE;
     return signals_seen ? TC_EXIT_SIGNAL + last_signal : c.code;
 }
 
