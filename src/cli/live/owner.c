@@ -18,7 +18,9 @@
 #include "cli/show/report.h"
 #include "cli/show/say.h"
 
-enum { CLIENTS_MAX = 64, PIECE = 32 << 10, LAST_MS = 2000, CAPTURED_MAX = 64 << 20 };
+/* More clients than commands, so that a session with all its commands can be listed and ended. */
+enum { COMMANDS_MAX = 64, CLIENTS_MAX = COMMANDS_MAX + 8, REQUEST_MS = 2000 };
+enum { PIECE = 32 << 10, LAST_MS = 2000, CAPTURED_MAX = 64 << 20 };
 
 struct queue {
     char *bytes; /* packets: length of the bytes (size_t), kind, bytes */
@@ -32,6 +34,7 @@ struct client {
     struct toolcage_call *call;
     char **words; /* of its command, NULL-terminated */
     size_t word_count, received;
+    int64_t since;
     bool json, started, ends; /* `ends`: waits for the end of the session */
     bool last;                /* its last packet is queued */
     struct queue queue;
@@ -275,6 +278,12 @@ static int narrow(const struct server *s, struct client *c, char *text, struct t
 static int run(const struct server *s, struct client *c, struct tc_failure *failure)
 {
     struct toolcage_error **err = tc_failure_error(failure);
+    size_t commands = 0;
+    for (size_t i = 0; i < CLIENTS_MAX; i++)
+        commands += s->clients[i].started;
+    if (commands >= COMMANDS_MAX)
+        return tc_failure_set(failure, TOOLCAGE_EBACKEND, "wait until one of them has ended",
+                              "the session runs %d commands, its maximum", COMMANDS_MAX);
     if (need_call(s, c, failure))
         return -1;
     c->started = true;
@@ -352,15 +361,22 @@ static void read_client(struct server *s, struct client *c)
     }
 }
 
+/* Clients that do not complete their request, or do not read a short answer, keep no place from
+ * others. */
 static void accept_clients(struct server *s)
 {
+    int64_t now = tc_cli_now_ms();
     for (size_t i = 0; i < CLIENTS_MAX; i++) {
-        if (s->clients[i].fd >= 0)
+        struct client *c = &s->clients[i];
+        bool stale = c->fd >= 0 && !c->started && !c->ends && now - c->since > REQUEST_MS;
+        if (c->fd >= 0 && !stale)
             continue;
         int fd = tc_place_accept(s->owner->listener);
         if (fd < 0)
             return;
-        s->clients[i] = (struct client){.fd = fd, .pipe = -1};
+        if (stale)
+            drop_client(c);
+        *c = (struct client){.fd = fd, .pipe = -1, .since = now};
     }
 }
 
@@ -390,7 +406,7 @@ static void wait_events(struct server *s, const sigset_t *outside, int64_t left_
         {.fd = is_over(s) ? -1 : s->owner->listener, .events = POLLIN},
         {.fd = is_over(s) ? -1 : toolcage_call_fd(s->owner->setup->call), .events = POLLIN}};
     struct timespec patience = {.tv_sec = left_ms / 1000, .tv_nsec = left_ms % 1000 * 1000000};
-    bool full = true;
+    bool full = true, forever = left_ms < 0;
     for (size_t i = 0; i < CLIENTS_MAX; i++) {
         const struct client *c = &s->clients[i];
         bool runs = c->fd >= 0 && c->started && !c->last;
@@ -400,9 +416,11 @@ static void wait_events(struct server *s, const sigset_t *outside, int64_t left_
         fds[2 * i + 3] =
             (struct pollfd){.fd = runs ? toolcage_call_fd(c->call) : -1, .events = POLLIN};
     }
-    if (full)
+    if (full) /* looks for places now and then */
         fds[0].fd = -1;
-    (void)ppoll(fds, TC_COUNT(fds), left_ms < 0 ? NULL : &patience, outside);
+    if (full && forever)
+        patience = (struct timespec){.tv_sec = 1};
+    (void)ppoll(fds, TC_COUNT(fds), forever && !full ? NULL : &patience, outside);
 }
 
 static void turn(struct server *s, const sigset_t *outside, int64_t left_ms)
