@@ -5,11 +5,13 @@ another's end or output, or reach PID 1 and the owner's socket; and nothing surv
 
 import json
 import os
+import select
 import signal
+import socket
 import subprocess
 import time
 
-from cli import Place, check, expect, finish, require_user
+from cli import Place, check, expect, finish, require_user, running_as
 
 LIVE = ".local/state/toolcage/live"
 
@@ -278,6 +280,121 @@ def first_process_is_out_of_reach():
         check("wrote" not in answer.out, "a command has no fd but its streams", answer)
 
 
+def limits_of_the_first_process_are_out_of_reach():
+    with Session() as s:
+        answer = s.exec(
+            "python3",
+            "-c",
+            "import resource\n"
+            "for limit in (resource.RLIMIT_NOFILE, resource.RLIMIT_FSIZE, resource.RLIMIT_AS):\n"
+            "    try: resource.prlimit(1, limit, (0, 0)); print('set', limit)\n"
+            "    except OSError: pass\n",
+        )
+        check((answer.code, answer.out) == (0, ""), "a command cannot set the limits of PID 1", answer)
+        r = s.result("sleep 20", "--timeout", "300ms")
+        check(r["status"] == "timeout", "a command ends at its timeout after the attempt", r)
+
+
+def unanswered_kill_ends_the_session():
+    with Session() as s:
+        mark = new_mark()
+        s.sh(f"sleep {mark} >/dev/null 2>&1 &")
+        first = first_of(runs(mark)[0])
+        p = s.place.popen(
+            "session", "exec", "--json", "--timeout", "1s", "work", "sleep", mark, stdout=subprocess.PIPE
+        )
+        time.sleep(0.6)
+        os.kill(first, signal.SIGSTOP)
+        r = json.loads(p.communicate(timeout=30)[0])
+        check(
+            r["status"] == "timeout" and gone(mark, 2),
+            "a session whose PID 1 ends no command is killed",
+            (r, alive(mark)),
+        )
+
+
+def few_open_files_do_not_bind_the_first_process():
+    with Session("--open-files", "12") as s:
+        check(s.sh("ulimit -Hn").out == "12\n", "a command has the granted number of open files")
+        r = s.result("sleep 20", "--timeout", "300ms")
+        check(r["status"] == "timeout", "a session with few open files keeps deadlines", r)
+
+
+def failed_start_leaves_the_session_alone():
+    with Session() as s:
+        for _ in range(3):
+            s.place.run("session", "start", "work", "--write", "/no/such/directory")
+        check(s.sh("echo on").out == "on\n", "a start of the same name does not remove a session")
+    with Place() as place:
+        # starts that fail after the name's lock, beside starts that succeed
+        failing = [
+            place.popen(
+                "session", "start", "work", "--write", "/no/such/directory", stderr=subprocess.DEVNULL
+            )
+            for _ in range(6)
+        ]
+        lost = 0
+        for _ in range(6):
+            if place.run("session", "start", "work").code == 0:
+                lost += place.run("session", "exec", "work", "true").code != 0
+                place.run("session", "end", "work")
+        for p in failing:
+            p.wait(timeout=30)
+        check(lost == 0, "a failed start does not remove another start's session", lost)
+
+
+def unwritable_output_is_reported():
+    with Session() as s, open("/dev/full", "wb") as full:
+        p = s.place.popen("session", "exec", "work", "seq", "3000000", stdout=full, stderr=subprocess.PIPE)
+        err = p.communicate(timeout=30)[1].decode()
+        check(
+            p.returncode == 125 and "cannot write the command's output" in err,
+            "output that cannot be written is an error",
+            (p.returncode, err),
+        )
+        check(s.sh("echo on").out == "on\n", "the session goes on after it")
+
+
+def client_of(s):
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    sock.connect(f"/proc/self/fd/{os.open(os.path.join(s.place.home, LIVE), os.O_PATH)}/{s.name}")
+    sock.settimeout(10)
+    return sock
+
+
+def silent_clients_do_not_hold_the_session():
+    if running_as() != "self":
+        return  # the owner speaks only with its user
+    with Session() as s:
+        clients = [client_of(s) for _ in range(72)]
+        check(s.sh("echo on", timeout=30).out == "on\n", "clients without a request keep no place")
+        for sock in clients:
+            sock.close()
+        clients = [client_of(s) for _ in range(64)]
+        for sock in clients:
+            for packet in (b"asleep", b"a1000", b"r"):
+                sock.send(packet)
+        until = time.monotonic() + 20
+        while (s.info() or {}).get("commands") != 64 and time.monotonic() < until:
+            time.sleep(0.1)
+        check((s.info() or {}).get("commands") == 64, "a session with all its commands is listed", s.info())
+        expect(s.place, "one more is refused", ["session", "exec", "work", "true"], 125, "its maximum")
+        check(s.place.run("session", "end", "work").code == 0, "a session with all its commands can be ended")
+
+
+def owner_keeps_no_descriptor():
+    with Place() as place:
+        read, write = os.pipe()
+        p = place.popen("session", "start", "work", pass_fds=[write])
+        os.close(write)
+        check(p.wait(timeout=30) == 0, "a session starts with an inherited descriptor")
+        poll = select.poll()
+        poll.register(read, select.POLLHUP)
+        check(poll.poll(5000) != [], "the background process keeps no inherited descriptor")
+        place.run("session", "end", "work")
+        os.close(read)
+
+
 def owner_is_out_of_reach():
     with Session("--unix-sockets", "own", grant=()) as s:
         path = os.path.join(s.place.home, LIVE, "work")
@@ -533,6 +650,13 @@ for part in (
     interrupt_reaches_the_command,
     commands_cannot_fake_each_other,
     first_process_is_out_of_reach,
+    limits_of_the_first_process_are_out_of_reach,
+    unanswered_kill_ends_the_session,
+    few_open_files_do_not_bind_the_first_process,
+    failed_start_leaves_the_session_alone,
+    unwritable_output_is_reported,
+    silent_clients_do_not_hold_the_session,
+    owner_keeps_no_descriptor,
     owner_is_out_of_reach,
     fork_bomb_is_bounded,
     nothing_survives_the_owner,
