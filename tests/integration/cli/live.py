@@ -4,6 +4,7 @@
 another's end or output, or reach PID 1 and the owner's socket; and nothing survives the session, however it ends."""
 
 import json
+import contextlib
 import os
 import select
 import signal
@@ -220,8 +221,9 @@ def interrupt_reaches_the_command():
         check(len(runs(mark)) > 0, "a command runs")
         time.sleep(0.5)
         for pid in alive("exec"):
-            if pid == p.pid or mark.encode() in open(f"/proc/{pid}/cmdline", "rb").read():
-                os.kill(pid, signal.SIGINT)
+            with contextlib.suppress(OSError):  # it has ended
+                if pid == p.pid or mark.encode() in open(f"/proc/{pid}/cmdline", "rb").read():
+                    os.kill(pid, signal.SIGINT)
         p.communicate(timeout=20)
         check(p.returncode == 130 and gone(mark), "Ctrl-C ends the command", (p.returncode, alive(mark)))
         p = s.place.popen("session", "exec", "work", "sleep", mark)
