@@ -259,13 +259,19 @@ static const char *is_exchanged(struct tc_steps *s, const struct tc_step *step,
     return tc_commit_undone;
 }
 
+/* Another process could write to a staged file, or give it a second name. */
+static bool is_untouched(const struct tc_step *step, const struct statx *staged)
+{
+    return staged->stx_nlink == 1 && tc_time_same(&step->now.ctime, &staged->stx_ctime);
+}
+
 static const char *put(struct tc_steps *s, const struct tc_step *step, const struct made *made)
 {
     const char *name = tc_path_base(step->relative);
     struct statx st;
     if (look(made->dir, made->name, &st) < 0)
         return errno == ENOENT ? is_put(s, step) : tc_commit_undone;
-    if (!is_version(&step->now, &st) || (step->place >= 0 && st.stx_nlink > 1))
+    if (!is_version(&step->now, &st) || (step->place >= 0 && !is_untouched(step, &st)))
         return is_exchanged(s, step, &st);
     int dir = parent_of(&s->to, step->root, s->roots[step->root].fd, step->relative);
     if (dir < 0)
@@ -312,6 +318,7 @@ static const char *set_mode(struct tc_steps *s, const struct tc_step *step)
         return tc_commit_undone;
     if ((st.stx_mode & 0777U) != step->made)
         return step->fresh ? NULL : tc_commit_conflict;
+    tc_steps_clear_in(s, step->root, step->relative); /* while it is writable */
     (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
     return chmod(path, (st.stx_mode & 07000U) | step->mode) == 0 ? NULL : tc_commit_undone;
 }

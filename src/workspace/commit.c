@@ -269,39 +269,38 @@ static int open_above(const struct tc_workspace *w, const struct tc_item *item,
     return tc_resolve_beneath(item->fd, above[0] ? above : ".");
 }
 
-/* Only within a mount can a file be renamed. */
-static bool is_place(const struct tc_step_place *p, size_t root, const struct statx *dir,
-                     bool alone)
+static bool is_place(const struct tc_step_place *p, size_t root, const char *above)
 {
-    return p->root == root && !alone && !p->alone && dir->stx_mask & STATX_MNT_ID &&
-           p->mount == dir->stx_mnt_id;
+    return p->made && p->root == root && strcmp(p->above, above) == 0;
 }
 
-/* Makes the place for staged files, which a sweep would find. -1 with errno. */
+/* Makes the place for staged files, which a sweep would find. Files of different directories have
+ * different places: another tool may reach one directory and not the other. A number is never used
+ * again, because a sweep counts the places that were noted. -1 with errno. */
 static int64_t make_place(struct tc_workspace *w, const struct tc_step *step, int dir,
                           const char *above, bool alone)
 {
+    enum { NEAR = 64 }; /* a directory may have several places */
     struct tc_steps *s = w->steps;
-    struct statx st;
     char name[TC_STEP_NAME];
-    if (statx(dir, "", AT_EMPTY_PATH, STATX_MNT_ID, &st) < 0)
-        return -1;
-    for (size_t i = s->place_count; i-- > 0;)
-        if (is_place(&s->places[i], step->root, &st, alone))
+    size_t oldest = s->place_count > NEAR ? s->place_count - NEAR : 0;
+    for (size_t i = s->place_count; !alone && i-- > oldest;)
+        if (is_place(&s->places[i], step->root, above))
             return (int64_t)i;
-    struct tc_step_place *p = TC_PUSH(s->places, s->place_count);
     errno = ENOMEM;
-    if (!p)
+    char *owned = strdup(above);
+    struct tc_step_place *p = owned ? TC_PUSH(s->places, s->place_count) : NULL;
+    if (!p) {
+        free(owned);
         return -1;
-    *p = (struct tc_step_place){
-        .root = step->root, .above = strdup(above), .alone = alone, .mount = st.stx_mnt_id};
+    }
+    *p = (struct tc_step_place){.root = step->root, .above = owned, .alone = alone};
     int64_t number = (int64_t)s->place_count - 1;
     tc_steps_place_name(s, (size_t)number, name);
-    if (p->above && tc_journal_stage(w->journal, s, p) == 0 &&
-        (alone || mkdirat(dir, name, 0700) == 0))
-        return number;
-    free(s->places[--s->place_count].above);
-    return -1;
+    if (tc_journal_stage(w->journal, s, p) < 0 || (!alone && mkdirat(dir, name, 0700) < 0))
+        return -1;
+    p->made = !alone;
+    return number;
 }
 
 /* Writes the new version where a rename can give it its name. */

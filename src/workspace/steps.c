@@ -245,15 +245,26 @@ static void clear_directory(int above, const char *name)
         (void)unlinkat(above, name, AT_REMOVEDIR);
 }
 
-void tc_steps_clear(struct tc_steps *s)
+static void clear_place(const struct tc_steps *s, size_t place)
 {
     char name[TC_STEP_NAME];
-    for (size_t i = 0; i < s->place_count; i++) {
-        _autofd_ int above = open_above(s, &s->places[i]);
-        tc_steps_place_name(s, i, name);
-        if (above >= 0 && s->places[i].alone)
-            (void)unlinkat(above, name, 0);
-        else if (above >= 0)
-            clear_directory(above, name);
-    }
+    _autofd_ int above = open_above(s, &s->places[place]);
+    tc_steps_place_name(s, place, name);
+    if (above >= 0 && s->places[place].alone)
+        (void)unlinkat(above, name, 0);
+    else if (above >= 0)
+        clear_directory(above, name);
+}
+
+void tc_steps_clear(const struct tc_steps *s)
+{
+    for (size_t i = 0; i < s->place_count; i++)
+        clear_place(s, i);
+}
+
+void tc_steps_clear_in(const struct tc_steps *s, size_t root, const char *above)
+{
+    for (size_t i = 0; i < s->place_count; i++)
+        if (s->places[i].root == root && strcmp(s->places[i].above, above) == 0)
+            clear_place(s, i);
 }

@@ -50,7 +50,7 @@ struct tc_step_place {
     size_t root;
     char *above; /* owned */
     bool alone;
-    uint64_t mount; /* not stored */
+    bool made; /* the directory; not stored */
 };
 
 /* The parent directory of the last entry. */
@@ -104,8 +104,9 @@ void tc_steps_file_name(const struct tc_steps *s, const struct tc_step *step,
                         char name[TC_STEP_NAME]);
 /* Opens the directory that has the staged file. -1 with errno. */
 int tc_steps_open_place(const struct tc_steps *s, size_t place);
-/* Removes what was staged. */
-void tc_steps_clear(struct tc_steps *s);
+/* Removes what was staged; with `above`: in that directory of the root only. */
+void tc_steps_clear(const struct tc_steps *s);
+void tc_steps_clear_in(const struct tc_steps *s, size_t root, const char *above);
 
 /* Notes the host's entry that the step may change. */
 void tc_step_expect(struct tc_step *step, const struct statx *st);

@@ -416,9 +416,20 @@ static void links_never_lead_a_recovery_out(void **state)
 static void changed_staged_files_are_not_installed(void **state)
 {
     (void)state;
-    meanwhile("for i in host/.toolcage-*/* two/.toolcage-*/*; do [ ! -f $i ] || [ -L $i ] || "
-              "{ echo -n evil >$i; ln $i two/link.${i##*/}; }; done",
-              "[ -z \"$(grep -rsl evil host two/p two/s two/t)\" ]");
+    static const char untouched[] = "[ -z \"$(grep -rsl evi host two/p two/s two/t)\" ]";
+    meanwhile("for i in $(find host two -path '*/.toolcage-*/*' -type f); do "
+              "echo -n evil >$i; ln $i two/link.${i##*/}; done",
+              untouched);
+    meanwhile("for i in $(find host two -path '*/.toolcage-*/*' -type f -size -4c); do "
+              "touch -r $i time; echo -n evi >$i; touch -r time $i; done",
+              untouched);
+}
+
+/* Who may use one directory may not use each. */
+static void files_are_staged_where_they_belong(void **state)
+{
+    (void)state;
+    meanwhile("[ $(cat host/.toolcage-*/* 2>/dev/null | grep -o two | wc -l) -le 1 ]", "true");
 }
 
 static void changed_list_is_not_applied(void **state)
@@ -513,6 +524,7 @@ int main(void)
         cmocka_unit_test(replaced_directory_is_left_alone),
         cmocka_unit_test(links_never_lead_a_recovery_out),
         cmocka_unit_test(changed_staged_files_are_not_installed),
+        cmocka_unit_test(files_are_staged_where_they_belong),
         cmocka_unit_test(changed_list_is_not_applied),
         cmocka_unit_test(sweep_leaves_a_living_commit_alone),
         cmocka_unit_test(odd_journals_are_harmless),
