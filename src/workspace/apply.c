@@ -154,30 +154,51 @@ static bool inherits(int dir)
 }
 
 /* A new directory has the mode that the step says, whatever the umask of this process is. */
-static int set_made(int dir, const char *name, unsigned made)
+static int set_made(int dir, const struct stat *st, unsigned made)
 {
-    struct stat st;
-    if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-        return -1;
-    return (st.st_mode & 0777) == made || inherits(dir)
+    char path[64];
+    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", dir);
+    return (st->st_mode & 0777) == made || inherits(dir)
                ? 0
-               : fchmodat(dir, name, (st.st_mode & 07000) | made, AT_SYMLINK_NOFOLLOW);
+               : chmod(path, (st->st_mode & 07000) | made);
 }
 
-/* Did a process that was killed make this directory, and nothing more? */
-static bool is_begun(const struct tc_steps *s, const struct tc_step *step, const struct stat *st)
+static bool is_empty(int dir)
 {
-    return s->again && (size_t)(step - s->steps) == s->done && st->st_uid == geteuid() &&
-           st->st_nlink <= 2 && !(st->st_mode & 0777 & ~step->made);
+    struct dirent *e;
+    _autodir_ DIR *all = tc_list_dir(dir);
+    return all && tc_next_entry(all, &e) == 0;
 }
 
-/* A directory is writable until its entries are committed; then it gets its permissions. */
-static const char *make_directory(struct tc_steps *s, const struct tc_step *step)
+/* Completes a directory that this process, or one that was killed, made a moment ago. The owner of
+ * the workspace could have put another one in its place: one of this user's, even if nobody else
+ * could enter it. So it must be empty, and is used by its descriptor only. */
+static int finish_directory(const struct tc_steps *s, const struct tc_step *step, int parent)
 {
     const struct tc_step_root *r = &s->roots[step->root];
+    struct stat st;
+    _autofd_ int dir =
+        openat(parent, tc_path_base(step->relative), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (dir < 0 || fstat(dir, &st) < 0)
+        return -1;
+    bool ours = st.st_uid == geteuid(), strict = s->privileged || s->again;
+    errno = ESTALE;
+    if ((!ours && st.st_uid != (uid_t)r->uid) || (strict && !is_empty(dir)))
+        return -1;
+    if (!ours) /* a process that was killed has given it already */
+        return 0;
+    if (set_made(dir, &st, step->made) < 0)
+        return -1;
+    return s->privileged ? fchownat(dir, "", (uid_t)r->uid, (gid_t)r->gid, AT_EMPTY_PATH) : 0;
+}
+
+/* A directory is writable until its entries are committed; then it gets its permissions. One that
+ * this commit did not make is another one when a later process completes it. */
+static const char *make_directory(struct tc_steps *s, const struct tc_step *step)
+{
     const char *name = tc_path_base(step->relative);
     struct stat st;
-    int dir = parent_of(&s->to, step->root, r->fd, step->relative);
+    int dir = parent_of(&s->to, step->root, s->roots[step->root].fd, step->relative);
     if (dir < 0)
         return elsewhere();
     if (mkdirat(dir, name, step->made) < 0) {
@@ -185,14 +206,14 @@ static const char *make_directory(struct tc_steps *s, const struct tc_step *step
             return elsewhere();
         if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode))
             return tc_commit_conflict;
-        if (!is_begun(s, step, &st))
+        if (!s->again)
             return NULL;
+        if (!s->pending || st.st_mode & 0777 & ~step->made)
+            return tc_commit_conflict;
     }
-    if (set_made(dir, name, step->made) < 0)
-        return tc_commit_undone;
-    bool given =
-        !s->privileged || tc_step_give(dir, name, S_IFDIR, (uid_t)r->uid, (gid_t)r->gid) == 0;
-    return given ? NULL : tc_commit_undone;
+    return finish_directory(s, step, dir) == 0 ? NULL
+           : errno == ESTALE && s->again       ? tc_commit_conflict
+                                               : tc_commit_undone;
 }
 
 /* Installs the new version by one rename, so that readers see the old or the new version. If
@@ -323,10 +344,55 @@ static const char *set_mode(struct tc_steps *s, const struct tc_step *step)
     return chmod(path, (st.stx_mode & 07000U) | step->mode) == 0 ? NULL : tc_commit_undone;
 }
 
+static bool has(int dir, const char *piece, const char *name)
+{
+    return strcmp(piece, name) == 0 || tc_steers_there(dir, piece);
+}
+
+/* With the name in it, would git read the directory as a bare repository, which the name steers or
+ * completes? */
+static bool steers_in(int dir, const char *name, bool link)
+{
+    const unsigned when = tc_bare_when(name);
+    bool bare = has(dir, "HEAD", name) && ((has(dir, "objects", name) && has(dir, "refs", name)) ||
+                                           has(dir, "commondir", name));
+    if (!bare || link || when & TC_BARE_BACK)
+        return bare;
+    bool whole = !(when & TC_BARE_MAKES) || tc_steers_there(dir, name);
+    for (const struct tc_bare *piece = tc_bare; !whole && piece->name; piece++)
+        if (piece->when & TC_BARE_BACK && tc_steers_there(dir, piece->name))
+            return true;
+    return false;
+}
+
+bool tc_step_bare(int root, const struct tc_step *step)
+{
+    bool link = S_ISLNK(step->now.mode);
+    char place[PATH_MAX], name[NAME_MAX + 1];
+    tc_strcopy(place, sizeof(place), step->relative);
+    for (char *end = strchr(place, '\0'), *at = end; at > place;) {
+        *at = '\0'; /* without what is below, which was examined */
+        char *slash = strrchr(place, '/');
+        tc_strcopy(name, sizeof(name), tc_path_base(place));
+        at = slash ? slash : place;
+        if (!link && !tc_bare_when(name))
+            continue;
+        *at = '\0';
+        if (strcmp(tc_path_base(place), ".git") == 0)
+            continue;
+        _autofd_ int dir = tc_resolve_beneath(root, place[0] ? place : ".");
+        if (dir >= 0 ? steers_in(dir, name, link) : !tc_resolve_gone(errno))
+            return true;
+    }
+    return false;
+}
+
 /* Are the pieces of a bare repository gone, without which the step steers nothing? */
 static bool stands(const struct tc_steps *s, const struct tc_step *step)
 {
     struct statx st;
+    if (s->again && !step->bare && tc_step_bare(s->roots[step->root].fd, step))
+        return false;
     for (const struct tc_step *r = s->steps; step->leans && r < step; r++) {
         const char *name = tc_path_base(r->relative);
         size_t above = (size_t)(name - r->relative);
@@ -344,6 +410,7 @@ static bool stands(const struct tc_steps *s, const struct tc_step *step)
 static int note(struct tc_steps *s, uint64_t done)
 {
     s->done = done++;
+    s->pending = false;
     return s->journal < 0 ||
                    pwrite(s->journal, &done, sizeof(done), s->counter) == (ssize_t)sizeof(done)
                ? 0
@@ -367,15 +434,20 @@ int tc_steps_apply(struct tc_steps *s, tc_steps_failed *failed, void *userdata, 
         [TC_STEP_PUT] = put_new,
         [TC_STEP_MODE] = set_mode};
     int rc = 0;
+    bool stopped = false;
     size_t i = s->done;
+    s->pending = s->again;
     for (; rc == 0 && i < s->count; i++) {
         const struct tc_step *step = &s->steps[i];
-        const char *held = stands(s, step) ? take[step->kind](s, step) : tc_commit_conflict;
+        const char *held =
+            !stopped && stands(s, step) ? take[step->kind](s, step) : tc_commit_conflict;
         if (tc_steps_waits(held, errno))
             break;
         if (held)
             failed(userdata, i, held);
-        if (step->kind != TC_STEP_PUT)
+        /* what follows may be meant for this directory, and it is another one */
+        stopped = stopped || (held && s->again && step->kind == TC_STEP_MAKE);
+        if (step->kind != TC_STEP_PUT && !stopped)
             rc = note(s, i + 1);
     }
     int saved = errno;

@@ -251,6 +251,7 @@ static const char *add_step(const struct tc_cage *cage, const struct tc_item *it
     added->relative = its.relative;
     added->row = its.row;
     added->leans = cage->workspace->steps->leans;
+    added->bare = is_approved(cage->workspace) || tc_step_bare(item->fd, added);
     return NULL;
 }
 

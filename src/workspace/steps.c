@@ -97,6 +97,7 @@ static void visit_step(struct tc_wire *w, struct tc_step *s)
     TC_WIRE_INT(w, s->mode);
     TC_WIRE_INT(w, s->fresh);
     TC_WIRE_INT(w, s->leans);
+    TC_WIRE_INT(w, s->bare);
     if (!s->relative || (!s->relative[0] && s->kind != TC_STEP_MODE) || s->kind >= TC_STEP_KINDS)
         w->failed = true;
 }

@@ -32,6 +32,7 @@ struct tc_step {
     unsigned made, mode;   /* MAKE: `made`. MODE: from `made` to `mode` */
     bool fresh;            /* MODE: of a directory that is new; if it has another mode it stays */
     bool leans; /* it steers nothing, if pieces of a bare repository above it are removed before */
+    bool bare;  /* it was decided with the bare repository that it changes in view */
     size_t row; /* not stored: of the change in the result */
 };
 
@@ -81,6 +82,7 @@ struct tc_steps {
     int64_t counter; /* where the journal counts */
     uint64_t done;   /* so many steps were taken */
     bool again;      /* another process may have taken some */
+    bool pending;    /* the next counted step may be taken, but not counted */
     struct tc_steps_near from, to;
 };
 
@@ -112,6 +114,8 @@ void tc_steps_clear_in(const struct tc_steps *s, size_t root, const char *above)
 void tc_step_expect(struct tc_step *step, const struct statx *st);
 /* Gives a new entry of `dir` to the owner of the workspace. 0, or -1 with errno. */
 int tc_step_give(int dir, const char *name, unsigned type, uid_t uid, gid_t gid);
+/* Does it change what steers a bare repository on the host, or complete one? */
+bool tc_step_bare(int root, const struct tc_step *step);
 /* Can it be done later what was not done now? There is no space, or the system failed. */
 bool tc_steps_waits(const char *held, int errnum);
 /* Takes the steps that are left. 0, or -1 with errno: there is no space, or the system failed, and

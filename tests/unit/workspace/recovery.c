@@ -90,7 +90,8 @@ static const char tool[] =
     "[ ! -d x ] || rm -r x; echo -n file >x; rm -f z; mkdir z; echo -n in >z/w; "
     "mkdir -p m; chmod 700 m; gone h1; echo -n three >h2; [ -e k ] || cp -p \"$OLDPWD/host/k\" k; "
     "chmod 755 k; "
-    "mkdir -p n/o; echo -n new >n/o/p; ln -s p n/o/l; chmod 500 n; chmod 775 n/o; gone r; "
+    "mkdir -p hk/hooks; echo -n h >hk/hooks/post; mkdir -p n/o; echo -n new >n/o/p; ln -s p n/o/l; "
+    "chmod 500 n; chmod 775 n/o; gone r; "
     "cd ../up2; echo -n two >p; mkdir -p q; gone q/r; gone v; echo -n 1 >s; mkdir t; echo -n u "
     ">t/u";
 
@@ -413,6 +414,21 @@ static void links_never_lead_a_recovery_out(void **state)
               "oldoldoldoldoldoldold ]");
 }
 
+static void bare_repository_of_the_user_gets_no_hook(void **state)
+{
+    (void)state;
+    meanwhile("cd host; [ -e hk/hooks/post ] || { mkdir -p hk/objects hk/refs; echo >hk/HEAD; "
+              "touch ../bare; }",
+              "[ ! -e bare ] || [ ! -e host/hk/hooks/post ]");
+}
+
+static void new_directory_of_the_user_gets_nothing(void **state)
+{
+    (void)state;
+    meanwhile("[ -e two/t ] || { mkdir two/t; echo -n mine >two/t/mine; touch made; }",
+              "[ ! -e made ] || [ \"$(ls two/t)\" = mine ]");
+}
+
 static void changed_staged_files_are_not_installed(void **state)
 {
     (void)state;
@@ -523,6 +539,8 @@ int main(void)
         cmocka_unit_test(undone_commit_is_not_repeated),
         cmocka_unit_test(replaced_directory_is_left_alone),
         cmocka_unit_test(links_never_lead_a_recovery_out),
+        cmocka_unit_test(bare_repository_of_the_user_gets_no_hook),
+        cmocka_unit_test(new_directory_of_the_user_gets_nothing),
         cmocka_unit_test(changed_staged_files_are_not_installed),
         cmocka_unit_test(files_are_staged_where_they_belong),
         cmocka_unit_test(changed_list_is_not_applied),
