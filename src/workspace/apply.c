@@ -73,7 +73,7 @@ static int find_made(struct tc_steps *s, const struct tc_step *step, struct made
 
 /* ---- versions ---- */
 
-static int64_t born(const struct statx *st)
+int64_t tc_step_born(const struct statx *st)
 {
     return st->stx_mask & STATX_BTIME
                ? (int64_t)st->stx_btime.tv_sec * 1000000000 + st->stx_btime.tv_nsec
@@ -97,7 +97,7 @@ static bool is_version(const struct tc_version *wanted, const struct statx *st)
 static bool is_target(const struct tc_step *step, const struct statx *st)
 {
     const struct tc_version *was = &step->was;
-    if (step->born_ns && born(st) && step->born_ns != born(st))
+    if (step->born_ns && tc_step_born(st) && step->born_ns != tc_step_born(st))
         return false;
     if (S_ISDIR(was->mode)) /* removing entries has set its times */
         return was->inode == st->stx_ino && S_ISDIR(st->stx_mode);
@@ -107,7 +107,7 @@ static bool is_target(const struct tc_step *step, const struct statx *st)
 void tc_step_expect(struct tc_step *step, const struct statx *st)
 {
     step->was = tc_workspace_version(st);
-    step->born_ns = born(st);
+    step->born_ns = tc_step_born(st);
     step->loose = st->stx_nlink > 1;
 }
 
@@ -253,6 +253,23 @@ static void begin_writing(const struct made *made, const struct tc_step *step)
         (void)sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
 }
 
+bool tc_steps_waits(const char *held, int errnum)
+{
+    static const int passing[] = {ENOSPC, EDQUOT, EIO, ENOMEM, EMFILE, ENFILE};
+    for (size_t i = 0; held == tc_commit_undone && i < TC_COUNT(passing); i++)
+        if (passing[i] == errnum)
+            return true;
+    return false;
+}
+
+/* A later process has nothing but the list: it keeps that until it knows that the step will never
+ * be taken. A file system may be read-only or not mounted for now. */
+static bool stays(const struct tc_steps *s, const char *held, int errnum)
+{
+    bool final = errnum == ENOENT || errnum == ESTALE;
+    return tc_steps_waits(held, errnum) || (s->again && held == tc_commit_undone && !final);
+}
+
 /* The new version has left its place: is it where it belongs, or did the user change it since? It
  * is lost if the host has still the old one. */
 static const char *is_put(struct tc_steps *s, const struct tc_step *step)
@@ -316,7 +333,7 @@ static const char *put_new(struct tc_steps *s, const struct tc_step *step)
         return tc_resolve_gone(errno) ? is_put(s, step) : tc_commit_undone;
     const char *held = put(s, step, &made);
     int saved = errno;
-    if (step->place >= 0 && !tc_steps_waits(held, saved))
+    if (step->place >= 0 && !stays(s, held, saved))
         (void)unlinkat(made.dir, made.name, 0); /* the old version, if the two were exchanged */
     errno = saved;
     return held;
@@ -417,15 +434,6 @@ static int note(struct tc_steps *s, uint64_t done)
                : -1;
 }
 
-bool tc_steps_waits(const char *held, int errnum)
-{
-    static const int passing[] = {ENOSPC, EDQUOT, EIO, ENOMEM, EMFILE, ENFILE};
-    for (size_t i = 0; held == tc_commit_undone && i < TC_COUNT(passing); i++)
-        if (passing[i] == errnum)
-            return true;
-    return false;
-}
-
 int tc_steps_apply(struct tc_steps *s, tc_steps_failed *failed, void *userdata, size_t *ret_left)
 {
     static const char *(*const take[TC_STEP_KINDS])(struct tc_steps *, const struct tc_step *) = {
@@ -441,7 +449,7 @@ int tc_steps_apply(struct tc_steps *s, tc_steps_failed *failed, void *userdata, 
         const struct tc_step *step = &s->steps[i];
         const char *held =
             !stopped && stands(s, step) ? take[step->kind](s, step) : tc_commit_conflict;
-        if (tc_steps_waits(held, errno))
+        if (stays(s, held, errno))
             break;
         if (held)
             failed(userdata, i, held);

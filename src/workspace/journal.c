@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/digest.h"
@@ -20,6 +21,7 @@
 #include "linux/mounts.h"
 #include "state/seal.h"
 #include "state/store.h"
+#include "workspace/copy.h"
 #include "workspace/layer.h"
 #include "workspace/state.h"
 
@@ -314,18 +316,25 @@ static int set_mark(int dir, const char *name, enum mark mark)
 
 /* ---- completing a commit ---- */
 
+/* An inode number is used again, so without the time of creation nobody knows. */
+static bool is_root(const struct tc_step_root *r, const struct statx *st)
+{
+    return r->born_ns && tc_step_born(st) == r->born_ns && (int64_t)st->stx_ino == r->inode &&
+           (int64_t)makedev(st->stx_dev_major, st->stx_dev_minor) == r->device;
+}
+
 /* Opens the granted directories, if they are still the same, and the layers. NULL, or which cannot
  * be used, with errno. */
 static const char *open_all(struct tc_steps *s)
 {
-    struct stat st;
+    struct statx st;
     for (size_t i = 0; i < s->root_count; i++) {
         struct tc_step_root *r = &s->roots[i];
         r->fd = open_root(r->path);
-        if (r->fd < 0 || fstat(r->fd, &st) < 0)
+        if (r->fd < 0 || statx(r->fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &st) < 0)
             return r->path;
         errno = ESTALE;
-        if (st.st_ino != (ino_t)r->inode || st.st_dev != (dev_t)r->device)
+        if (!is_root(r, &st))
             return r->path;
         if (r->layer && (r->copy = tc_layer_look(r->layer)) < 0)
             return r->path;
@@ -343,17 +352,28 @@ static void close_all(struct tc_steps *s)
     }
 }
 
-/* Steps that were not taken, because the user has changed their targets since. */
+/* Steps that were not taken. */
 struct refused {
-    size_t count, first;
+    size_t changed, first_changed; /* the user has changed their targets since */
+    size_t lost, first_lost;       /* the new version or the directory is missing */
 };
 
 static void note_refused(void *userdata, size_t index, const char *held)
 {
     struct refused *r = userdata;
-    (void)held;
-    if (!r->count++)
-        r->first = index;
+    bool changed = held == tc_commit_conflict;
+    size_t *first = changed ? &r->first_changed : &r->first_lost;
+    if (!(*(changed ? &r->changed : &r->lost))++)
+        *first = index;
+}
+
+static void say_refused(struct tc_buf *out, const struct tc_steps *s, size_t count, size_t first,
+                        const char *why)
+{
+    const struct tc_step *step = count ? &s->steps[first] : NULL;
+    if (step)
+        tc_buf_addf(out, ", except for %zu of its %zu steps: %s, as in %s/%s", count, s->count, why,
+                    s->roots[step->root].path, step->relative);
 }
 
 static void say_whose(struct tc_buf *out, const struct entry *e, const struct tc_steps *s)
@@ -377,13 +397,13 @@ static bool complete(struct tc_steps *s, const struct entry *e, struct tc_buf *o
         tc_buf_addf(out,
                     " and waits: %s (%s); toolcage completes it at a later start, and `toolcage "
                     "doctor --clean` gives it up",
-                    missing ? missing : s->steps[left].relative, strerror(saved));
-    if (refused.count)
-        tc_buf_addf(out,
-                    ", except for %zu of its %zu steps: the host changed the entry meanwhile, as "
-                    "in %s/%s",
-                    refused.count, s->count, s->roots[s->steps[refused.first].root].path,
-                    s->steps[refused.first].relative);
+                    missing           ? missing
+                    : left < s->count ? s->steps[left].relative
+                                      : "its journal",
+                    strerror(saved));
+    say_refused(out, s, refused.changed, refused.first_changed,
+                "the host changed the entry meanwhile");
+    say_refused(out, s, refused.lost, refused.first_lost, "the new version is lost");
     return ended;
 }
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -66,6 +67,7 @@ static void visit_root(struct tc_wire *w, struct tc_step_root *r)
     tc_wire_str(w, &r->layer);
     tc_wire_i64(w, &r->device);
     tc_wire_i64(w, &r->inode);
+    tc_wire_i64(w, &r->born_ns);
     tc_wire_i64(w, &r->uid);
     tc_wire_i64(w, &r->gid);
     if (!r->path || r->path[0] != '/' || (r->layer && strchr(r->layer, '/')))
@@ -133,16 +135,18 @@ static char *layer_of(const struct tc_cage *cage, const struct tc_item *item)
 static bool add_root(struct tc_steps *s, const struct tc_cage *cage, const struct tc_item *item)
 {
     char path[PATH_MAX];
-    struct stat st;
+    struct statx st;
     if (s->root_count && s->roots[s->root_count - 1].item == item)
         return true;
-    if (tc_resolve_name(item->fd, path) < 0 || fstat(item->fd, &st) < 0)
+    if (tc_resolve_name(item->fd, path) < 0 ||
+        statx(item->fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &st) < 0)
         return false;
     struct tc_step_root *r = TC_PUSH(s->roots, s->root_count);
     if (r)
         *r = (struct tc_step_root){.path = strdup(path),
-                                   .device = (int64_t)st.st_dev,
-                                   .inode = (int64_t)st.st_ino,
+                                   .device = (int64_t)makedev(st.stx_dev_major, st.stx_dev_minor),
+                                   .inode = (int64_t)st.stx_ino,
+                                   .born_ns = tc_step_born(&st),
                                    .uid = item->uid,
                                    .gid = item->gid,
                                    .layer = layer_of(cage, item),

@@ -39,7 +39,7 @@ struct tc_step {
 /* A granted directory that changes. */
 struct tc_step_root {
     char *path; /* owned */
-    int64_t device, inode, uid, gid;
+    int64_t device, inode, born_ns, uid, gid;
     char *layer; /* owned; the store of layers has the new versions. NULL: they are staged */
     int fd, copy;
     const struct tc_item *item; /* NULL: a later process completes the commit */
@@ -110,6 +110,8 @@ int tc_steps_open_place(const struct tc_steps *s, size_t place);
 void tc_steps_clear(const struct tc_steps *s);
 void tc_steps_clear_in(const struct tc_steps *s, size_t root, const char *above);
 
+/* The time of creation in nanoseconds; 0: not known. */
+int64_t tc_step_born(const struct statx *st);
 /* Notes the host's entry that the step may change. */
 void tc_step_expect(struct tc_step *step, const struct statx *st);
 /* Gives a new entry of `dir` to the owner of the workspace. 0, or -1 with errno. */

@@ -31,18 +31,18 @@ static int stride(int usual)
     return all && all[0] ? 1 : usual;
 }
 
-enum trouble { NONE, KILLED, FULL };
+enum trouble { NONE, KILLED, FULL, READ_ONLY };
 static enum trouble trouble;
 static int steps, last_step;
 
-/* Is the disk full? */
+/* Is the disk full, or are the directories read-only? */
 static bool step(void)
 {
     if (trouble == NONE || ++steps < last_step)
         return false;
     if (trouble == KILLED)
         (void)raise(SIGKILL);
-    errno = ENOSPC;
+    errno = trouble == FULL ? ENOSPC : EROFS;
     return true;
 }
 
@@ -54,8 +54,9 @@ static bool step(void)
         return step() && (fails) ? -1 : __real_##name(__VA_ARGS__); \
     }
 
-STEP(ssize_t, write, true, (int fd, const void *bytes, size_t len), fd, bytes, len)
-STEP(ssize_t, pwrite64, true, (int fd, const void *bytes, size_t len, off_t at), fd, bytes, len, at)
+STEP(ssize_t, write, trouble == FULL, (int fd, const void *bytes, size_t len), fd, bytes, len)
+STEP(ssize_t, pwrite64, trouble == FULL, (int fd, const void *bytes, size_t len, off_t at), fd,
+     bytes, len, at)
 STEP(int, renameat2, true, (int a, const char *from, int b, const char *to, unsigned flags), a,
      from, b, to, flags)
 STEP(int, unlinkat, false, (int dir, const char *name, int flags), dir, name, flags)
@@ -237,8 +238,8 @@ static void check_clean(void)
         scene_expect("swept", "layers", scene_tree("disk/layers"), "");
 }
 
-/* A process that is killed while it completes a commit. */
-static bool sweep_until(int n)
+/* A process that is killed while it completes a commit, or cannot go on. */
+static bool sweep_until(enum trouble which, int n)
 {
     int status;
     pid_t pid = fork();
@@ -246,7 +247,7 @@ static bool sweep_until(int n)
     if (pid == 0) {
         steps = 0;
         last_step = n;
-        trouble = KILLED;
+        trouble = which;
         (void)tc_journal_sweep();
         _exit(0);
     }
@@ -268,8 +269,10 @@ static void check_kills(int64_t mode)
         last_step = n;
         int left = which_tree();
         between += left < 0;
-        for (int again = 1; n % 2 == 0 && sweep_until(again); again += stride(9))
+        for (int again = 1; n % 2 == 0 && sweep_until(KILLED, again); again += stride(9))
             ;
+        if (n % 3 == 0)
+            (void)sweep_until(READ_ONLY, 1 + n % 10);
         (void)tc_journal_sweep();
         check_whole("killed");
         finished += left < 0 && which_tree() == 1;
