@@ -145,10 +145,12 @@ enum tc_commit_end tc_carry_out(struct tc_gathering *g)
     s->errnum = s->errnum ? s->errnum : errno;
     if (begun) {
         note_rest(g, left, s->errnum);
-        tc_journal_leave(w->journal);
-        return TC_COMMIT_WAITS;
+        if (!w->choice) { /* what a person chose stays staged instead */
+            tc_journal_leave(w->journal);
+            return TC_COMMIT_WAITS;
+        }
     }
     tc_steps_clear(s);
     tc_layers_free(w);
-    return TC_COMMIT_NONE;
+    return begun ? TC_COMMIT_DONE : TC_COMMIT_NONE;
 }

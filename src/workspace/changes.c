@@ -538,7 +538,17 @@ static void end_gathering(struct tc_gathering *g, bool waits)
 {
     const struct tc_choice *choice = g->cage->workspace->choice;
     if (g->undone)
-        (void)tc_not_brought_back(g->found, g->undone_path, g->undone_errno, g->undone, waits);
+        (void)tc_not_brought_back(g->found, g->undone_path, g->undone_errno, g->undone,
+                                  choice  ? "the changes stay staged: commit them again when the "
+                                            "cause is gone, or discard them"
+                                  : waits ? "toolcage commits the rest when it starts next: make "
+                                            "room first; `toolcage doctor` lists it"
+                                          : "`changes` says which were committed: those without "
+                                            "`held`");
+    if (g->undone && choice) {
+        tc_keeping_drop(&g->keeping); /* the stored changes are not replaced */
+        return;
+    }
     if (rows_told(g) && !g->full && (!choice || choice->plain))
         tc_keeping_shed(&g->keeping, g->found, choice ? NULL : tc_commit_steering);
     if (tc_keeping_end(&g->keeping) < 0)

@@ -140,16 +140,12 @@ int tc_not_gathered(const struct tc_workspace *w, struct tc_outcome *found)
 }
 
 int tc_not_brought_back(struct tc_outcome *found, const char *place, int errnum, size_t count,
-                        bool waits)
+                        const char *next)
 {
     const char *path = place ? place : "a change";
     return tc_cage_fail(&(struct tc_cage){.outcome = found},
-                        TC_WHY_ERRNO(TOOLCAGE_EBACKEND, "collect", path, errnum,
-                                     waits ? "toolcage commits the rest when it starts next: make "
-                                             "room first; `toolcage doctor` lists it"
-                                           : "`changes` says which were committed: those without "
-                                             "`held`"),
-                        -1, "%s could not be committed, one of %zu changes", path, count);
+                        TC_WHY_ERRNO(TOOLCAGE_EBACKEND, "collect", path, errnum, next), -1,
+                        "%s could not be committed, one of %zu changes", path, count);
 }
 
 int tc_not_kept(const struct tc_cage *cage, struct tc_outcome *found)

@@ -1289,6 +1289,39 @@ def full_of_steering(s):
     )
 
 
+def too_large(s, more):
+    """What cannot be committed now stays staged, with the rest of the call."""
+    answer = s.shell(f"echo one > {s.ws}/first; head -c 300000 /dev/zero > {s.ws}/large", more=more)
+    small = subprocess.run(
+        [
+            "/bin/sh",
+            "-c",
+            'trap "" XFSZ; ulimit -f 256; exec "$@"',
+            "sh",
+            TOOLCAGE,
+            "changes",
+            answer.call,
+            "commit",
+        ],
+        env=s.environ,
+        cwd=s.ws,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    check(small.returncode != 0, "a commit that cannot write a file fails", small)
+    code, _, err = changes(s, answer.call, "commit")
+    check(
+        code == 0
+        and s.read("ws/first") == b"one\n"
+        and len(s.read("ws/large")) == 300000
+        and answer.call not in str(changes(s)),
+        "and succeeds when it can",
+        (code, err, small),
+    )
+
+
 def cut(s):
     """The helper is killed while it keeps changes: nothing half is listed."""
     here(s, "copy")
@@ -1335,6 +1368,7 @@ run(
             moved,
             denied,
             single,
+            too_large,
         )
     ),
     conflict,
