@@ -216,6 +216,12 @@ static const char *make_directory(struct tc_steps *s, const struct tc_step *step
                                                : tc_commit_undone;
 }
 
+/* The host's entry is as it was, if the two directories turn out to be on different disks. */
+static const char *not_renamed(void)
+{
+    return errno == EXDEV ? tc_commit_undone : elsewhere();
+}
+
 /* Installs the new version by one rename, so that readers see the old or the new version. If
  * another process replaces the name at this moment, its version is not lost: the rename is undone.
  */
@@ -227,7 +233,7 @@ static const char *replace_name(const struct made *made, int dir, const char *na
         if (renameat2(made->dir, made->name, dir, name, RENAME_NOREPLACE) == 0)
             return NULL;
         if (errno != EINVAL) /* the file system does not support the flag */
-            return errno == EEXIST ? tc_commit_conflict : elsewhere();
+            return errno == EEXIST ? tc_commit_conflict : not_renamed();
     } else {
         if (renameat2(made->dir, made->name, dir, name, RENAME_EXCHANGE) == 0) {
             if (look(made->dir, made->name, &st) == 0 && is_version(&step->was, &st))
@@ -237,9 +243,9 @@ static const char *replace_name(const struct made *made, int dir, const char *na
             return tc_commit_conflict;
         }
         if (errno != EINVAL)
-            return elsewhere();
+            return not_renamed();
     }
-    return renameat(made->dir, made->name, dir, name) == 0 ? NULL : elsewhere();
+    return renameat(made->dir, made->name, dir, name) == 0 ? NULL : not_renamed();
 }
 
 /* Starts to write the data to the disk, so that after a power failure the file is not empty. File

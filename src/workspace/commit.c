@@ -229,8 +229,8 @@ void tc_commit_enter(const struct tc_workspace *w, int depth)
     w->steps->apart[depth + 1] = TC_STEPS_UNSEEN;
 }
 
-/* Does the directory of the entries at this depth have another quota than the layer, so that no
- * file can be renamed to it? */
+/* Does the directory of the entries at this depth have another quota than the layer, or is it on
+ * another disk, so that no file can be renamed to it? */
 static bool is_apart(const struct tc_workspace *w, const struct tc_item *item, int depth, int dir)
 {
     enum tc_steps_apart *apart = &w->steps->apart[depth];

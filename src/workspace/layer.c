@@ -332,8 +332,9 @@ static bool project_of(int fd, struct fsxattr *ret)
 bool tc_layer_apart(const struct tc_item *item, int dir)
 {
     struct fsxattr host, ours;
-    return project_of(dir, &host) && host.fsx_xflags & FS_XFLAG_PROJINHERIT &&
-           (!project_of(item->copy, &ours) || ours.fsx_projid != host.fsx_projid);
+    return !same_mount(item->copy, dir) ||
+           (project_of(dir, &host) && host.fsx_xflags & FS_XFLAG_PROJINHERIT &&
+            (!project_of(item->copy, &ours) || ours.fsx_projid != host.fsx_projid));
 }
 
 bool tc_layer_moves(const struct tc_cage *cage, const struct tc_item *item,
