@@ -13,7 +13,6 @@
 
 #include "base/fd.h"
 #include "base/sys.h"
-#include "workspace/journal.h"
 #include "workspace/layer.h"
 #include "workspace/session.h"
 #include "workspace/workspace.h"
@@ -112,8 +111,6 @@ static void take_over(struct tc_cage *cage)
     struct tc_wire wire = TC_WIRE_GET_INIT(text.data, text.len);
     if (read && status == 0)
         tc_outcome_visit(&wire, &found);
-    if (status != 0)
-        (void)tc_journal_sweep();
     errno = 0;
     if (!read || status != 0 || wire.failed)
         (void)tc_not_gathered(w, cage->outcome);
