@@ -22,12 +22,10 @@
 #include "workspace/layer.h"
 #include "workspace/steps.h"
 
-const char tc_commit_conflict[] = "conflict";
 const char tc_commit_steering[] = TOOLCAGE_HELD_STEERING;
 const char tc_commit_waits[] = TOOLCAGE_HELD_APPROVAL;
 static const char left_out[] =
     "not committed"; /* a type that is never committed, so this is not a failure */
-const char tc_commit_undone[] = "not committed";
 
 static int by_place(const void *a, const void *b)
 {

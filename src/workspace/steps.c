@@ -15,8 +15,10 @@
 
 #include "base/fd.h"
 #include "linux/mounts.h"
+#include "workspace/copy.h"
 
 enum { ROOTS_MAX = 4096, STEPS_MAX = 4000000 };
+const char tc_commit_conflict[] = "conflict", tc_commit_undone[] = "not committed";
 static const char format[] = "toolcage commit 1";
 
 void tc_steps_begin(struct tc_steps *s, const char *temporary, bool privileged)
