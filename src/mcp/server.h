@@ -305,7 +305,7 @@ void tc_mcp_review_queued(struct tc_mcp_call *c, enum tc_answer answer, const ch
  * staged.
  */
 bool tc_mcp_review_gone(struct tc_mcp_call *c);
-/* No answer counts any more, because of `why` (NULL: the server ends); does nothing if there was
+/* No answer counts from now on, because of `why` (NULL: the server ends); does nothing if there was
  * one. */
 void tc_mcp_review_unanswered(struct tc_mcp_call *c, const char *why);
 

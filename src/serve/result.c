@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The toolcage authors */
+ * Copyright The toolcage authors
+ *
+ * The text of a result, which all its readers share. */
 #include <stdlib.h>
 #include <string.h>
 

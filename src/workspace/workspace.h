@@ -111,8 +111,7 @@ void tc_workspace_left(struct tc_cage *cage, const struct tc_item *item, const c
 /* The failures of collecting, committing and staging, written to *found; each returns -1. errno is
  * the cause, unless a path is known that was not reached. */
 int tc_not_gathered(const struct tc_workspace *w, struct tc_outcome *found);
-/* `place` is the first of `count` changes that failed, or NULL. `next`: what can be done
- * about them. */
+/* `place` is the first of `count` changes that failed, or NULL. `next`: the hint. */
 int tc_not_brought_back(struct tc_outcome *found, const char *place, int errnum, size_t count,
                         const char *next);
 int tc_not_kept(const struct tc_cage *cage, struct tc_outcome *found);
