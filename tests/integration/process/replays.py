@@ -102,7 +102,7 @@ class Counted(Files):
             self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf\n")
             self.close_connection = True
         elif self.path == "/echo":
-            self.give(str(self.headers).encode())
+            self.give("".join(f"{name}: {value}\n" for name, value in self.headers.items()).encode())
         elif self.path == "/flood":
             self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 10000000000\r\n\r\n")
             for _ in range(75 << 4):
