@@ -237,6 +237,7 @@ OTHERWISE = {
 }
 NEAR = "; in a layer on the workspace's disk"
 COPIED = "; in a private copy"  # where the tree could not be mounted
+FAR = "; in a layer in the state directory, copied when it is applied"  # where the disk is unknown
 CHECK = "check the writable directories"  # the hint where a list of changes was lost
 # What the policy leaves open: memory by "any" is by a group for a cage that was made ahead in one.
 OPEN = {("copy", "limit.memory"), ("overlay", "limit.memory")}
@@ -308,7 +309,7 @@ def judge_call(scene, line, enforcement):
             if clause == "fs.steering":
                 continue
             mechanism = mechanism.replace(NEAR, "")
-        if tool == "auto" and here == mechanism.replace(NEAR, COPIED):
+        if tool == "auto" and here in (mechanism.replace(NEAR, COPIED), mechanism.replace(NEAR, FAR)):
             continue
         plain = here and here.split(";")[0]  # what follows is the workspace's
         if here != mechanism and plain != OTHERWISE.get(clause) and not (here and (tool, clause) in OPEN):
