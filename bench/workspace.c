@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * What it costs to hold changes back: one call that writes into 0 to 100,000 files of a tree of
- * that size, bound, overlaid and copied, the changes coming back or not. The modes take turns. */
+ * What it costs to hold changes back: one call that changes 0 to 100,000 files of a tree, bound,
+ * overlaid and copied, with the commit. The modes take turns. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,11 +22,24 @@ static const struct mode modes[] = {
 };
 enum { MODES = sizeof(modes) / sizeof(modes[0]) };
 
+/* Most rows compare a bind with what a policy has by default. */
+enum { TWO = 2 };
+
 static const struct {
+    const char *how, *shown; /* the first is the tool's word (touch.c) */
     long files, changed;
+    size_t modes;
     int rounds;
-} sizes[] = {{10, 0, 30},      {10, 10, 30},   {1000, 0, 20},
-             {1000, 1000, 20}, {100000, 0, 5}, {100000, 100000, 3}};
+} rows[] = {{"write", "none", 10, 0, MODES, 30},
+            {"write", "none", 1000, 0, MODES, 20},
+            {"write", "none", 100000, 0, MODES, 5},
+            {"write", "written to", 10, 10, MODES, 30},
+            {"write", "written to", 1000, 1000, MODES, 20},
+            {"write", "written to", 100000, 100000, TWO, 3},
+            {"replace", "replaced", 1000, 1000, TWO, 20},
+            {"replace", "replaced", 10000, 10000, TWO, 7},
+            {"remove", "removed", 1000, 1000, TWO, 20},
+            {"write", "new", 0, 20000, TWO, 7}};
 
 static struct toolcage_policy *load(const char *tool, const char *tree)
 {
@@ -56,7 +69,7 @@ static double call(struct toolcage_engine *engine, struct toolcage_policy *polic
 {
     struct toolcage_call *call = NULL;
     struct toolcage_error *err = NULL;
-    char tool[8];
+    char tool[24];
     double start = clock_us();
     snprintf(tool, sizeof(tool), "m%zu", mode);
     if (toolcage_call_new(engine, policy, tool, &call, &err) ||
@@ -69,6 +82,45 @@ static double call(struct toolcage_engine *engine, struct toolcage_policy *polic
     return us;
 }
 
+/* The tree as it is before each call. */
+static void make_tree(const char *touch, const char *tree, size_t row)
+{
+    char count[24];
+    snprintf(count, sizeof(count), "%ld", rows[row].files);
+    if (!rows[row].files)
+        run_program((const char *const[]){"/bin/rm", "-rf", tree, NULL});
+    run_program((const char *const[]){touch, tree, "write", count, NULL});
+}
+
+static void measure(struct toolcage_engine *engine, const char *touch, const char *dir, size_t row)
+{
+    char tree[4096], changed[24];
+    struct samples samples[MODES] = {{0}};
+    snprintf(tree, sizeof(tree), "%s/%ld", dir, rows[row].files);
+    snprintf(changed, sizeof(changed), "%ld", rows[row].changed);
+    const char *const argv[] = {touch, tree, rows[row].how, changed, NULL};
+    make_tree(touch, tree, row);
+    struct toolcage_policy *policy = load(touch, tree);
+    for (int round = -1; round < rows[row].rounds; round++)
+        for (size_t m = 0; m < rows[row].modes; m++) {
+            double us = call(engine, policy, m, argv);
+            if (round >= 0)
+                samples_add(&samples[m], us);
+            if (!rows[row].files || strcmp(rows[row].how, "remove") == 0)
+                make_tree(touch, tree, row);
+        }
+    printf("%-9ld %-9ld %-10s", rows[row].files, rows[row].changed, rows[row].shown);
+    double bind = samples_at(&samples[0], 0.5);
+    for (size_t m = 0; m < rows[row].modes; m++) {
+        double median = samples_at(&samples[m], 0.5);
+        printf(" %12.2f %7.2f", median / 1000, median / bind);
+        free(samples[m].us);
+    }
+    printf("\n");
+    fflush(stdout);
+    toolcage_policy_unref(policy);
+}
+
 int main(int argc, char **argv)
 {
     struct toolcage_engine *engine = NULL;
@@ -77,37 +129,12 @@ int main(int argc, char **argv)
         die("usage: workspace TOUCH DIR");
     if (toolcage_engine_new(&engine, &err))
         die("%s", toolcage_error_report(err));
-    printf("%-9s %-9s", "files", "changed");
+    printf("%-9s %-9s %-10s", "files", "changed", "how");
     for (size_t i = 0; i < MODES; i++)
-        printf(" %28s", modes[i].name);
+        printf(" %20s", modes[i].name);
     printf("   (median ms, ratio to bind)\n");
-    for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
-        char tree[4096], files[24], changed[24];
-        struct samples samples[MODES] = {{0}};
-        snprintf(tree, sizeof(tree), "%s/%ld", argv[2], sizes[s].files);
-        snprintf(files, sizeof(files), "%ld", sizes[s].files);
-        snprintf(changed, sizeof(changed), "%ld", sizes[s].changed);
-        if (mkdir(tree, 0755) == 0)
-            run_program((const char *const[]){argv[1], tree, "0", files, NULL});
-        struct toolcage_policy *policy = load(argv[1], tree);
-        for (int round = -1; round < sizes[s].rounds; round++)
-            for (size_t m = 0; m < MODES; m++) {
-                double us = call(engine, policy, m,
-                                 (const char *const[]){argv[1], tree, "0", changed, NULL});
-                if (round >= 0)
-                    samples_add(&samples[m], us);
-            }
-        printf("%-9s %-9s", files, changed);
-        for (size_t m = 0; m < MODES; m++) {
-            double median = samples_at(&samples[m], 0.5), bind = samples_at(&samples[0], 0.5);
-            printf(" %20.2f %7.2f", median / 1000, median / bind);
-        }
-        for (size_t m = 0; m < MODES; m++)
-            free(samples[m].us);
-        printf("\n");
-        fflush(stdout);
-        toolcage_policy_unref(policy);
-    }
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        measure(engine, argv[1], argv[2], i);
     toolcage_engine_unref(engine);
     return 0;
 }
