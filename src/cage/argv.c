@@ -138,6 +138,20 @@ static int refuse_command(struct tc_cage *cage, const char *subject, const char 
                         TC_CLAUSE_SYSCALLS, "%s", message);
 }
 
+/* Does the tool write to private storage only? Then it may set the set-group-id bit, as `git init
+ * --shared` does for directories: a commit gives it to directories alone. In a bind mount another
+ * user could run a file with that bit. */
+static bool has_layers_only(const struct tc_trees *t)
+{
+    bool some = false;
+    for (size_t i = 0; i < t->item_count; i++) {
+        if (t->items[i].writable && !t->items[i].part && t->items[i].copy < 0)
+            return false;
+        some = some || t->items[i].copy >= 0;
+    }
+    return some;
+}
+
 static int change(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
@@ -150,6 +164,7 @@ static int change(struct tc_cage *cage)
     if (!tc_seccomp_changes(changes, &cage->plan->syscalls_deny, &cage->plan->syscalls_allow, &bad))
         return refuse_command(cage, bad, "remove it from `syscalls`",
                               "the seccomp profile cannot be changed for this system call");
+    changes->set_group = has_layers_only(&p->trees);
     size_t len = tc_seccomp_change(base, changes, p->init.watch, code);
     if (!len)
         return refuse_command(cage, bad, "list fewer system calls",
@@ -164,7 +179,8 @@ int tc_process_filter(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     p->init.watch = watch_of_plan(cage->plan);
-    if (!cage->plan->syscalls_allow.count && !cage->plan->syscalls_deny.count)
+    if (!cage->plan->syscalls_allow.count && !cage->plan->syscalls_deny.count &&
+        !has_layers_only(&p->trees))
         return 0;
     return change(cage);
 }

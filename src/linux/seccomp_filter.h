@@ -86,6 +86,7 @@ enum { TC_SECCOMP_CHANGES_MAX = 256, TC_SECCOMP_CODE_MAX = 2048 };
 struct tc_seccomp_changes {
     int denied[TC_SECCOMP_CHANGES_MAX], allowed[TC_SECCOMP_CHANGES_MAX]; /* numbers */
     size_t denied_count, allowed_count;
+    bool set_group; /* chmod and its like may set the set-group-id bit */
 };
 
 /* Names to numbers. Calls that this architecture does not have are left out. False, and *ret_bad

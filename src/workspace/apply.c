@@ -157,10 +157,10 @@ static bool inherits(int dir)
 static int set_made(int dir, const struct stat *st, unsigned made)
 {
     char path[64];
+    unsigned rights = inherits(dir) ? st->st_mode & 0777 : made & 0777;
+    rights |= (st->st_mode | made) & S_ISGID;
     (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", dir);
-    return (st->st_mode & 0777) == made || inherits(dir)
-               ? 0
-               : chmod(path, (st->st_mode & 07000) | made);
+    return tc_rights(st->st_mode) == rights ? 0 : chmod(path, (st->st_mode & 05000) | rights);
 }
 
 static bool is_empty(int dir)
@@ -355,16 +355,16 @@ static const char *set_mode(struct tc_steps *s, const struct tc_step *step)
         return elsewhere();
     if (!S_ISDIR(st.stx_mode) || (step->was.inode && !is_target(step, &st)))
         return tc_commit_conflict;
-    if ((st.stx_mode & 0777U) == step->mode)
+    if (tc_rights(st.stx_mode) == step->mode)
         return NULL;
     errno = ESTALE;
     if (s->privileged && st.stx_uid != (uid_t)r->uid)
         return tc_commit_undone;
-    if ((st.stx_mode & 0777U) != step->made)
+    if (tc_rights(st.stx_mode) != step->made)
         return step->fresh ? NULL : tc_commit_conflict;
     tc_steps_clear_in(s, step->root, step->relative); /* while it is writable */
     (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    return chmod(path, (st.stx_mode & 07000U) | step->mode) == 0 ? NULL : tc_commit_undone;
+    return chmod(path, (st.stx_mode & 05000U) | step->mode) == 0 ? NULL : tc_commit_undone;
 }
 
 static bool has(int dir, const char *piece, const char *name)

@@ -89,7 +89,7 @@ static void visit_overlay_root(struct tc_gathering *g)
     struct tc_row row = {.kind = "modified"};
     struct tc_walk_entry e = {.dirfd = item->copy, .name = "", .relative = "", .st = &st};
     if (statx(item->copy, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &st) < 0 || !made ||
-        !((st.stx_mode ^ made) & 0777))
+        tc_rights(st.stx_mode) == tc_rights(made))
         return;
     size_t first = tc_carry_next(g);
     row.held = g->commit ? tc_commit_root_mode(g->cage, item, made, st.stx_mode) : tc_commit_undone;

@@ -55,7 +55,7 @@ static bool same_type(const struct tc_version *version, unsigned mode)
 
 static bool same_rights(const struct tc_version *version, unsigned mode)
 {
-    return ((version->mode ^ mode) & 0777) == 0;
+    return tc_rights(version->mode) == tc_rights(mode);
 }
 
 const char *tc_commit_kind(const struct tc_workspace *w, const struct tc_item *item,
@@ -383,7 +383,7 @@ static const char *make_directory(const struct tc_cage *cage, const struct tc_it
     const char *held =
         add_step(cage, item, e->relative,
                  &(struct tc_step){
-                     .kind = TC_STEP_MAKE, .place = -1, .made = (e->st->stx_mode & 0777) | 0700});
+                     .kind = TC_STEP_MAKE, .place = -1, .made = tc_rights(e->st->stx_mode) | 0700});
     if (!held) {
         (void)is_apart(w, item, e->depth, dir);
         w->steps->apart[e->depth + 1] = w->steps->apart[e->depth];
@@ -401,15 +401,15 @@ static int add_mode(const struct tc_cage *cage, const struct tc_item *item, cons
     _autofd_ int fd = tc_resolve_beneath(item->fd, relative[0] ? relative : ".");
     if (fd < 0 || statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &st) < 0)
         return -1;
-    if (!S_ISDIR(st.stx_mode) || (st.stx_mode & 0777U) == mode)
+    if (!S_ISDIR(st.stx_mode) || tc_rights(st.stx_mode) == mode)
         return 0;
     errno = ESTALE;
     if (cage->trees->host->privileged && st.stx_uid != item->uid)
         return -1;
-    if ((st.stx_mode & 0777U) != made && !cage->workspace->overwrite)
+    if (tc_rights(st.stx_mode) != made && !cage->workspace->overwrite)
         return 1;
     struct tc_step step = {
-        .kind = TC_STEP_MODE, .place = -1, .made = st.stx_mode & 0777, .mode = mode};
+        .kind = TC_STEP_MODE, .place = -1, .made = tc_rights(st.stx_mode), .mode = mode};
     tc_step_expect(&step, &st);
     return add_step(cage, item, relative, &step) ? -1 : 0;
 }
@@ -419,10 +419,10 @@ int tc_commit_mode(const struct tc_cage *cage, const struct tc_item *item,
                    const struct tc_walk_entry *e)
 {
     const struct tc_copied *base = tc_commit_base(cage->workspace, item, e->relative);
-    unsigned mode = e->st->stx_mode & 0777;
+    unsigned mode = tc_rights(e->st->stx_mode);
     if (!in_new(cage->workspace, e->depth + 1))
         return base && S_ISDIR(base->copy.mode) &&
-                       add_mode(cage, item, e->relative, base->host.mode & 0777, mode)
+                       add_mode(cage, item, e->relative, tc_rights(base->host.mode), mode)
                    ? -1
                    : 0;
     const struct tc_step step = {
@@ -433,7 +433,7 @@ int tc_commit_mode(const struct tc_cage *cage, const struct tc_item *item,
 const char *tc_commit_root_mode(const struct tc_cage *cage, const struct tc_item *item,
                                 unsigned made, unsigned mode)
 {
-    int rc = add_mode(cage, item, "", made & 0777, mode & 0777);
+    int rc = add_mode(cage, item, "", tc_rights(made), tc_rights(mode));
     return rc > 0 ? tc_commit_conflict : rc < 0 ? tc_commit_undone : NULL;
 }
 

@@ -235,7 +235,7 @@ int tc_workspace_kernel_fs(const struct tc_walk_entry *e)
 /* Writable, whatever its mode on the host: it must be filled. The helper's umask does not count. */
 static int copy_directory(int to, const char *name, unsigned mode)
 {
-    mode = (mode & 0777) | 0700;
+    mode = tc_rights(mode) | 0700;
     return mkdirat(to, name, mode) < 0 ? -1 : fchmodat(to, name, mode, 0);
 }
 
@@ -276,7 +276,7 @@ int tc_workspace_copy(struct tc_cage *cage, struct tc_item *item)
         return fail_copy(cage, item, errno, "cannot copy");
     if (walk.skipped)
         return fail_at(cage, item, walk.left);
-    if (fstat(item->fd, &st) < 0 || fchmodat(copy, ".", (st.st_mode & 0777) | 0700, 0) < 0)
+    if (fstat(item->fd, &st) < 0 || fchmodat(copy, ".", tc_rights(st.st_mode) | 0700, 0) < 0)
         return fail_copy(cage, item, errno, "cannot set the mode of the copy of");
     if (t->id != (uid_t)-1 && fchownat(copy, "", t->id, (gid_t)t->id, AT_EMPTY_PATH) < 0)
         return fail_copy(cage, item, errno, "cannot change the owner of the copy of");

@@ -289,7 +289,7 @@ int tc_layer_make(struct tc_cage *cage, struct tc_item *item, const char **ret_h
     }
     if (!on_disk && make_in_memory(cage, item) < 0)
         return -1;
-    if (fstat(item->fd, &st) < 0 || fchmod(item->copy, st.st_mode & 0777) < 0 ||
+    if (fstat(item->fd, &st) < 0 || fchmod(item->copy, tc_rights(st.st_mode)) < 0 ||
         futimens(item->copy, (struct timespec[]){st.st_atim, st.st_mtim}) < 0)
         return -1;
     *ret_hint = "use workspace = { mode = \"copy\" }, or a kernel from Linux 6.6 on, whose tmpfs "
@@ -307,7 +307,7 @@ bool tc_layer_untouched(const struct tc_item *item)
     bool alone = item->layers >= 0 && !item->single_dir && !item->name;
     _autodir_ DIR *dir = alone ? tc_list_dir(item->copy) : NULL;
     return dir && tc_next_entry(dir, &e) == 0 && fstat(item->copy, &ours) == 0 &&
-           fstat(item->fd, &hosts) == 0 && ((ours.st_mode ^ hosts.st_mode) & 0777) == 0;
+           fstat(item->fd, &hosts) == 0 && tc_rights(ours.st_mode) == tc_rights(hosts.st_mode);
 }
 
 /* Removes the attributes with which overlayfs marks a file that it has copied. */

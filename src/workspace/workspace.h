@@ -9,6 +9,7 @@
 #define TC_WORKSPACE_WORKSPACE_H
 
 #include <stdatomic.h>
+#include <sys/stat.h>
 
 #include "tree/tree.h"
 
@@ -163,5 +164,11 @@ int tc_overlay_compare(struct tc_cage *cage, const struct tc_item *item);
 bool tc_overlay_same(const struct tc_walk_entry *e, int dir, const struct statx *host);
 /* After tc_overlay_compare(): the mode of the item itself when the call began; 0: not known. */
 unsigned tc_overlay_mode(const struct tc_workspace *w, const struct tc_item *item);
+
+/* The permissions that a commit applies: the set-group-id bit of directories only. */
+static inline unsigned tc_rights(unsigned mode)
+{
+    return mode & (S_ISDIR(mode) ? S_ISGID | 0777 : 0777);
+}
 
 #endif

@@ -83,9 +83,9 @@ static char *syscall_hint(const struct tc_result_frame *frame, const struct tc_d
         return tc_format("syscalls.allow = [\"%s\"]%s", name,
                          options ? " in a policy file allows it; no option does" : "");
     if (sets_mode(name))
-        return strdup("no policy allows set-user-id and set-group-id bits, because a filter cannot "
-                      "tell directories from files; use a mode without them (0775), or do it "
-                      "outside (git init --shared, chmod g+s)");
+        return strdup("no policy allows set-user-id bits; set-group-id bits (git init --shared, "
+                      "chmod g+s) are for directories, and only where all writable directories "
+                      "are overlays or copies: leave out --in-place and mode = \"bind\"");
     return why ? tc_format("no policy allows it: %s", why)
                : strdup("no policy allows it, or not with these arguments");
 }

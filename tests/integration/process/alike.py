@@ -40,6 +40,24 @@ echo x > node_modules/b/.github/workflows/ci.yml; echo x > .venv/bin/activate; e
 # name, the program that it needs besides git, what is there before, what is done
 WORKS = [
     ("git init", None, "", "git init -q -b main . && echo a > a && git add a && git commit -qm a"),
+    (
+        "git init --shared",
+        None,
+        "",
+        "git init -q --shared -b main . && umask 022 && echo a > a && git add a && git commit -qm a",
+    ),
+    (
+        "git commit in a shared repository",
+        None,
+        f"{REPOSITORY}git config core.sharedRepository group; chmod -R g+w .git; chmod 2775 .git/objects .git/refs/heads\n",
+        "umask 022; echo new > d/f; git commit -qam new; git branch a/b",
+    ),
+    (
+        "set-group-id directories",
+        None,
+        "mkdir d e; chmod 2775 d\n",
+        "mkdir d/new; echo x > d/new/f; chmod g-s d; chmod 2750 e; mkdir -p e/a/b; chmod g-s e/a; mkdir n; chmod g+s n; mv n e",
+    ),
     ("git clone", None, f"mkdir source; cd source; {REPOSITORY}", "git clone -q --no-hardlinks source copy"),
     (
         "git commit",

@@ -120,17 +120,27 @@ def syscalls(s):
 
 def set_group_id_directories(s):
     """A filter cannot tell a directory from a file, which another user could run in a bind."""
-    for mode in ("bind", "auto"):
+    script = f"cd {s.ws}; mkdir -p d; chmod g+s d || chmod 2775 d"
+    answer = s.shell(script, more='workspace = { mode = "bind" }\n')
+    got = answer.denied("syscall")
+    check(
+        answer.status == "failed"
+        and "git init --shared" in got.get("fchmodat", {}).get("hint", "")
+        and not os.stat(s.path("ws/d")).st_mode & 0o6000,
+        "chmod g+s is refused with a hint in a bind",
+        answer,
+    )
+    shutil.rmtree(s.path("ws/d"))
+    for mode in ("auto", "copy"):
         answer = s.shell(
-            f"cd {s.ws}; mkdir -p d; chmod g+s d || chmod 2775 d", more=f'workspace = {{ mode = "{mode}" }}\n'
+            f"{script}; echo x > d/file; chmod 2755 d/file; chmod u+s d; chmod 4755 d/file; true",
+            more=f'workspace = {{ mode = "{mode}" }}\ndisk = "64MiB"\n',
         )
-        got = answer.denied("syscall")
+        modes = [os.stat(s.path(f"ws/{name}")).st_mode & 0o7777 for name in ("d", "d/file")]
         check(
-            answer.status == "failed"
-            and "git init --shared" in got.get("fchmodat", {}).get("hint", "")
-            and not os.stat(s.path("ws/d")).st_mode & 0o6000,
-            f"chmod g+s is refused with a hint: {mode}",
-            answer,
+            modes[0] & 0o6000 == 0o2000 and modes[1] == 0o755 and "fchmodat" in answer.denied("syscall"),
+            f"a commit gives the set-group-id bit to directories only: {mode}",
+            ([oct(mode) for mode in modes], answer),
         )
         shutil.rmtree(s.path("ws/d"))
 
