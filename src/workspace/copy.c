@@ -82,6 +82,21 @@ bool tc_version_same(const struct tc_version *a, const struct tc_version *b)
            tc_time_same(&a->mtime, &b->mtime) && tc_time_same(&a->ctime, &b->ctime);
 }
 
+static void visit_time(struct tc_wire *w, struct statx_timestamp *t)
+{
+    TC_WIRE_INT(w, t->tv_sec);
+    TC_WIRE_INT(w, t->tv_nsec);
+}
+
+void tc_version_visit(struct tc_wire *w, struct tc_version *v)
+{
+    TC_WIRE_INT(w, v->inode);
+    TC_WIRE_INT(w, v->size);
+    TC_WIRE_INT(w, v->mode);
+    visit_time(w, &v->mtime);
+    visit_time(w, &v->ctime);
+}
+
 /* On one disk the kernel copies without reading the data, or shares it. */
 static off_t share_range(int from, int to, off_t at, off_t end)
 {

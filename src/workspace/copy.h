@@ -7,6 +7,7 @@
 #ifndef TC_WORKSPACE_COPY_H
 #define TC_WORKSPACE_COPY_H
 
+#include "base/wire.h"
 #include "linux/walk.h"
 #include "workspace/workspace.h"
 
@@ -27,6 +28,8 @@ int tc_workspace_kernel_fs(const struct tc_walk_entry *e);
 struct tc_version tc_workspace_version(const struct statx *st);
 bool tc_time_same(const struct statx_timestamp *a, const struct statx_timestamp *b);
 bool tc_version_same(const struct tc_version *a, const struct tc_version *b);
+/* Stores or reads one. */
+void tc_version_visit(struct tc_wire *w, struct tc_version *v);
 /* Copies a file to a new name; follows no link. 0, or -1. */
 int tc_workspace_copy_file(int from_dir, const char *from_name, int to_dir, const char *to_name,
                            mode_t mode);

@@ -7,25 +7,11 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "workspace/copy.h"
 #include "workspace/held.h"
 
 static const char format[] = "toolcage held changes 4";
 enum { TREES_MAX = 2048, ROWS_MAX = 2000000 };
-
-static void visit_time(struct tc_wire *w, struct statx_timestamp *t)
-{
-    TC_WIRE_INT(w, t->tv_sec);
-    TC_WIRE_INT(w, t->tv_nsec);
-}
-
-static void visit_version(struct tc_wire *w, struct tc_version *v)
-{
-    TC_WIRE_INT(w, v->inode);
-    TC_WIRE_INT(w, v->size);
-    TC_WIRE_INT(w, v->mode);
-    visit_time(w, &v->mtime);
-    visit_time(w, &v->ctime);
-}
 
 #define TREE_TEXTS(t)                                                   \
     {                                                                   \
@@ -58,7 +44,7 @@ static void visit_row(struct tc_wire *w, struct tc_held_row *r)
     tc_wire_i64(w, &r->cache);
     TC_WIRE_INT(w, r->checked);
     TC_WIRE_INT(w, r->was);
-    visit_version(w, &r->host);
+    tc_version_visit(w, &r->host);
     if (!r->relative || r->cache < 0)
         w->failed = true;
 }

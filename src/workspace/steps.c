@@ -48,21 +48,6 @@ void tc_steps_done(struct tc_steps *s)
 
 /* ---- stored ---- */
 
-static void visit_time(struct tc_wire *w, struct statx_timestamp *t)
-{
-    TC_WIRE_INT(w, t->tv_sec);
-    TC_WIRE_INT(w, t->tv_nsec);
-}
-
-static void visit_version(struct tc_wire *w, struct tc_version *v)
-{
-    TC_WIRE_INT(w, v->inode);
-    TC_WIRE_INT(w, v->size);
-    TC_WIRE_INT(w, v->mode);
-    visit_time(w, &v->mtime);
-    visit_time(w, &v->ctime);
-}
-
 static void visit_root(struct tc_wire *w, struct tc_step_root *r)
 {
     tc_wire_str(w, &r->path);
@@ -92,10 +77,10 @@ static void visit_step(struct tc_wire *w, struct tc_step *s)
     TC_WIRE_INT(w, s->kind);
     TC_WIRE_INT(w, s->root);
     tc_wire_str(w, &s->relative);
-    visit_version(w, &s->was);
+    tc_version_visit(w, &s->was);
     tc_wire_i64(w, &s->born_ns);
     TC_WIRE_INT(w, s->loose);
-    visit_version(w, &s->now);
+    tc_version_visit(w, &s->now);
     tc_wire_i64(w, &s->place);
     TC_WIRE_INT(w, s->made);
     TC_WIRE_INT(w, s->mode);
