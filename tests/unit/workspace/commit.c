@@ -258,7 +258,7 @@ static void denied_names_keep_their_directory(void **state)
     scene_done(&s);
 }
 
-static void rights_come_back_without_set_id_bits(void **state)
+static void rights_come_back_without_set_id_bits_of_files(void **state)
 {
     static const struct {
         const char *path, *before, *tool;
@@ -271,7 +271,10 @@ static void rights_come_back_without_set_id_bits(void **state)
         {"host/d", "mkdir host/d; chmod 750 host/d", "chmod 700 copy/d", S_IFDIR | 0700},
         {"host/d", "mkdir host/d; chmod 1770 host/d", "chmod 700 copy/d", S_IFDIR | 01700},
         {"host/d", "mkdir host/d; chmod 500 host/d", "echo >copy/x", S_IFDIR | 0500},
-        {"host/d", "", "mkdir copy/d; chmod 3777 copy/d", S_IFDIR | 0777},
+        {"host/d", "", "mkdir copy/d; chmod 7777 copy/d", S_IFDIR | 02777},
+        {"host/d", "mkdir host/d", "chmod 2750 copy/d", S_IFDIR | 02750},
+        {"host/d", "mkdir host/d; chmod 2750 host/d", "chmod g-s copy/d", S_IFDIR | 0750},
+        {"host/d", "mkdir host/d; chmod 2750 host/d", "chmod 2700 copy/d", S_IFDIR | 02700},
     };
     (void)state;
     for (size_t i = 0; i < TC_COUNT(rows); i++) {
@@ -395,7 +398,7 @@ int main(void)
         cmocka_unit_test(a_granted_name_frees_its_steering_file),
         cmocka_unit_test(denied_names_are_neither_copied_nor_committed),
         cmocka_unit_test(denied_names_keep_their_directory),
-        cmocka_unit_test(rights_come_back_without_set_id_bits),
+        cmocka_unit_test(rights_come_back_without_set_id_bits_of_files),
         cmocka_unit_test(newer_rights_of_a_directory_stay),
         cmocka_unit_test(times_come_back_of_files_and_links),
         cmocka_unit_test(too_deep_a_change_fails_the_call),

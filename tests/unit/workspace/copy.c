@@ -42,7 +42,7 @@ static void copies_hold_files_links_and_directories_only(void **state)
 
 /* The tool could not be stopped from using a set-id bit; and it must be able to fill a directory.
  */
-static void copied_rights_lose_set_id_bits_and_let_the_tool_write(void **state)
+static void copied_rights_lose_set_id_bits_of_files_and_let_the_tool_write(void **state)
 {
     static const struct {
         const char *before, *path;
@@ -51,7 +51,7 @@ static void copied_rights_lose_set_id_bits_and_let_the_tool_write(void **state)
         {"echo >host/a; chmod 640 host/a", "copy/a", S_IFREG | 0640},
         {"echo >host/a; chmod 6755 host/a", "copy/a", S_IFREG | 0755},
         {"mkdir host/d; chmod 500 host/d", "copy/d", S_IFDIR | 0700},
-        {"mkdir host/d; chmod 2755 host/d", "copy/d", S_IFDIR | 0755},
+        {"mkdir host/d; chmod 2755 host/d", "copy/d", S_IFDIR | 02755},
     };
     (void)state;
     for (size_t i = 0; i < TC_COUNT(rows); i++) {
@@ -146,7 +146,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(copies_hold_files_links_and_directories_only),
-        cmocka_unit_test(copied_rights_lose_set_id_bits_and_let_the_tool_write),
+        cmocka_unit_test(copied_rights_lose_set_id_bits_of_files_and_let_the_tool_write),
         cmocka_unit_test(holes_stay_holes),
         cmocka_unit_test(storage_has_the_policys_limits),
         cmocka_unit_test(failed_copies_refuse_the_call),
