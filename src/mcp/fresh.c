@@ -61,7 +61,7 @@ static void send(struct tc_fresh *f, const char *text, size_t length)
 static void leave(struct tc_fresh *f, int64_t ms)
 {
     f->over = true;
-    f->cancel_at_ms = tc_wrap_now_ms() + ms;
+    f->cancel_at_ms = tc_mcp_now_ms() + ms;
     tc_outbox_done(&f->box);
     if (f->sink >= 0)
         (void)close(f->sink);
@@ -247,9 +247,9 @@ const char *tc_fresh_refusal(const struct tc_wrap *wrap, const struct tc_rpc *rp
 static int start(struct tc_fresh *f, struct toolcage_error **err)
 {
     struct tc_wrap *wrap = f->wrap;
-    int64_t begun = tc_wrap_now_ms();
+    int64_t begun = tc_mcp_now_ms();
     int rc = tc_wrap_start(wrap, &f->call, &f->sink, on_output, f, err);
-    int64_t lost = tc_wrap_now_ms() - begun;
+    int64_t lost = tc_mcp_now_ms() - begun;
     for (size_t i = 0; i < wrap->asked_count; i++)
         wrap->asked[i].end_at_ms += wrap->asked[i].end_at_ms ? lost : 0;
     return rc;
@@ -350,7 +350,7 @@ static void report_end(struct tc_fresh *f)
 
 static int step(struct tc_fresh *f, const struct pollfd fds[2], struct toolcage_error **err)
 {
-    if (f->cancel_at_ms && tc_wrap_now_ms() >= f->cancel_at_ms) {
+    if (f->cancel_at_ms && tc_mcp_now_ms() >= f->cancel_at_ms) {
         f->cancel_at_ms = 0;
         (void)toolcage_call_cancel(f->call);
     }

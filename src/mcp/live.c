@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "mcp/log.h"
 #include "text/utf8.h"
@@ -30,13 +29,6 @@ struct tc_mcp_live {
     size_t sent;     /* bytes so far */
     bool full;
 };
-
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 static void drop_first(struct flow *flow, size_t count)
 {
@@ -69,7 +61,7 @@ static void take_output(void *userdata, int stream, const void *bytes, size_t le
     keep_bytes(&live->flows[stream - 1], bytes, length);
     if (live->due_ms != INT64_MAX)
         return;
-    now = now_ms();
+    now = tc_mcp_now_ms();
     live->due_ms = now + EACH_MS > live->next_ms ? now + EACH_MS : live->next_ms;
 }
 

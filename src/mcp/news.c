@@ -4,7 +4,6 @@
  * Messages that belong to no call: another list of tools, another policy. A session gets them; a
  * stateless client subscribes to the list, with a request that stays open. */
 #include <string.h>
-#include <time.h>
 
 #include "mcp/log.h"
 #include "mcp/server.h"
@@ -15,13 +14,6 @@ enum {
 
 static const char changed[] = "notifications/tools/list_changed";
 static const char key[] = TC_MCP_META "subscriptionId";
-
-static int64_t now_ms(void)
-{
-    struct timespec now = {0};
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 void tc_session_begin_news(struct tc_mcp_session *session)
 {
@@ -65,7 +57,7 @@ static void tell_subscription(struct tc_mcp_session *session, struct tc_mcp_subs
 
 void tc_session_tell_news(struct tc_mcp_session *session)
 {
-    int64_t now = now_ms();
+    int64_t now = tc_mcp_now_ms();
     if (session->version) {
         tell_list(session, now);
         tell_news(session);

@@ -260,7 +260,7 @@ static void describe(const struct tc_wrap *wrap, const struct tc_rpc *rpc,
         tc_scan_folds(rpc->method, "initialize") || tc_scan_folds(rpc->method, "server/discover");
     asked->task = rule && !rule->output && !rule->timeout_ms;
     asked->output = rule && rule->output ? rule->output : wrap->output;
-    asked->end_at_ms = rule && rule->timeout_ms ? tc_wrap_now_ms() + rule->timeout_ms : 0;
+    asked->end_at_ms = rule && rule->timeout_ms ? tc_mcp_now_ms() + rule->timeout_ms : 0;
 }
 
 /* The call goes to a server of its own. NULL, or the refusal. */
@@ -300,7 +300,7 @@ static char *take_request(struct tc_wrap *wrap, struct tc_slice message, const s
     if (call && wrap->per_call)
         return begin_fresh(wrap, message, rpc, asked);
     if (!wrap->unheard_since_ms)
-        wrap->unheard_since_ms = tc_wrap_now_ms();
+        wrap->unheard_since_ms = tc_mcp_now_ms();
     *ret_pass = true;
     return NULL;
 }

@@ -6,19 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 
 #include "mcp/memory.h"
 #include "mcp/pin.h"
 
 enum { LIST_MS = 10000, PAGES_MAX = 1000, WAITING_MAX = 16 };
-
-static int64_t now_ms(void)
-{
-    struct timespec ts;
-    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
 
 /* The members of `_meta` that a request of 2026-07-28 must have. A progress token must not be used
  * twice. Owned; NULL: none, or out of memory, which wrap->failed says. */
@@ -84,7 +76,7 @@ static bool begin(struct tc_wrap *wrap, const struct tc_rpc *rpc)
     free(pin->meta);
     pin->meta = copy_meta(wrap, rpc->params);
     pin->pages = 0;
-    pin->end_at_ms = now_ms() + LIST_MS;
+    pin->end_at_ms = tc_mcp_now_ms() + LIST_MS;
     pin->listing = request_page(wrap, (struct tc_slice){0});
     return pin->listing;
 }

@@ -5,19 +5,11 @@
  * no message for a minute. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <time.h>
 
 #include "mcp/live.h"
 #include "mcp/server.h"
 
 enum { FIRST_MS = 1000, EACH_MS = 5000 };
-
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 void tc_mcp_progress_begin(struct tc_mcp_call *c, const json_t *params)
 {
@@ -25,7 +17,7 @@ void tc_mcp_progress_begin(struct tc_mcp_call *c, const json_t *params)
     if (!json_is_string(token) && !json_is_integer(token))
         return;
     c->token = json_incref(token);
-    c->since_ms = now_ms();
+    c->since_ms = tc_mcp_now_ms();
     c->progress_ms = c->since_ms + FIRST_MS;
 }
 
@@ -37,7 +29,7 @@ static int64_t due_ms(const struct tc_mcp_call *c)
 
 int tc_mcp_progress_ms(const struct tc_mcp *server)
 {
-    int64_t next = INT64_MAX, now = now_ms();
+    int64_t next = INT64_MAX, now = tc_mcp_now_ms();
     for (size_t i = 0; i < server->call_count; i++) {
         int64_t due = due_ms(&server->calls[i]);
         next = due < next ? due : next;
@@ -48,7 +40,7 @@ int tc_mcp_progress_ms(const struct tc_mcp *server)
 /* The value must grow with each message, so it is in ms where messages may be frequent. */
 static json_t *measure(struct tc_mcp_call *c)
 {
-    int64_t now = now_ms() - c->since_ms;
+    int64_t now = tc_mcp_now_ms() - c->since_ms;
     if (!c->live)
         return json_integer(now / 1000);
     c->told_ms = now > c->told_ms ? now : c->told_ms + 1;
@@ -57,7 +49,7 @@ static json_t *measure(struct tc_mcp_call *c)
 
 bool tc_mcp_progress_text(struct tc_mcp_call *c, const char *text)
 {
-    c->progress_ms = now_ms() + EACH_MS;
+    c->progress_ms = tc_mcp_now_ms() + EACH_MS;
     return tc_mcp_notify(c->request.session, c->request.asker, "notifications/progress",
                          json_pack("{s:O, s:o, s:s}", "progressToken", c->token, "progress",
                                    measure(c), "message", text));
@@ -68,13 +60,13 @@ static void tell_time(struct tc_mcp_call *c)
     char text[64];
     (void)snprintf(text, sizeof(text), "%s for %" PRId64 " s",
                    c->digest ? "waiting for a person's approval" : "running",
-                   (now_ms() - c->since_ms) / 1000);
+                   (tc_mcp_now_ms() - c->since_ms) / 1000);
     (void)tc_mcp_progress_text(c, text);
 }
 
 void tc_mcp_progress(struct tc_mcp *server)
 {
-    int64_t now = now_ms();
+    int64_t now = tc_mcp_now_ms();
     for (size_t i = 0; i < server->call_count; i++) {
         struct tc_mcp_call *c = &server->calls[i];
         bool heard = !c->cancelled && !c->forgotten && c->request.session;

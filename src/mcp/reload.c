@@ -45,13 +45,6 @@ struct tc_mcp_reload {
     unsigned reports; /* since minute_ms */
 };
 
-static int64_t now_ms(void)
-{
-    struct timespec now = {0};
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* ---- the watched files ---- */
 
 static struct stamp stamp_of(const char *path)
@@ -192,7 +185,7 @@ static void report(struct tc_mcp *server, enum tc_mcp_level level, const char *t
 /* How many reports there are in this minute, with one more. */
 static unsigned count_report(struct tc_mcp_reload *reload)
 {
-    int64_t now = now_ms();
+    int64_t now = tc_mcp_now_ms();
     if (!reload->reports || now - reload->minute_ms > 60000) {
         reload->minute_ms = now;
         reload->reports = 0;
@@ -232,8 +225,8 @@ static void report_refusal(struct tc_mcp *server, char *text)
 static void refuse(struct tc_mcp *server, const char *why, const char *hint)
 {
     char *text = NULL;
-    server->reload->retry_ms = now_ms() + LOOK_MS; /* what it lacks may be in a file that is not
-                                                      watched */
+    server->reload->retry_ms = tc_mcp_now_ms() + LOOK_MS; /* what it lacks may be in a file that is
+                                                      not watched */
     if (asprintf(&text,
                  "the policy %s has changed and is not used: %s%s%s. The earlier policy stays",
                  server->what->path, why, *hint ? "; " : "", hint) < 0)
@@ -341,11 +334,11 @@ bool tc_mcp_reload_look(struct tc_mcp *server, bool due)
     struct tc_mcp_reload *reload = server->reload;
     struct toolcage_policy *policy = NULL;
     struct toolcage_error *err = NULL;
-    int64_t began = now_ms();
+    int64_t began = tc_mcp_now_ms();
     if (!reload || (due && began < reload->look_ms))
         return false;
     reload->taken = false;
-    reload->look_ms = now_ms() + LOOK_MS;
+    reload->look_ms = tc_mcp_now_ms() + LOOK_MS;
     if (began < reload->pause_ms)
         return false;
     bool again = reload->retry_ms && began >= reload->retry_ms;
@@ -363,7 +356,7 @@ bool tc_mcp_reload_look(struct tc_mcp *server, bool due)
     } else {
         judge(server, policy);
     }
-    reload->pause_ms = now_ms() + SHARE * (now_ms() - began);
+    reload->pause_ms = tc_mcp_now_ms() + SHARE * (tc_mcp_now_ms() - began);
     toolcage_error_free(err);
     (void)toolcage_policy_unref(policy);
     return reload->taken;
@@ -371,6 +364,6 @@ bool tc_mcp_reload_look(struct tc_mcp *server, bool due)
 
 int tc_mcp_reload_ms(const struct tc_mcp *server)
 {
-    int64_t left = server->reload ? server->reload->look_ms - now_ms() : 0;
+    int64_t left = server->reload ? server->reload->look_ms - tc_mcp_now_ms() : 0;
     return !server->reload ? -1 : left > 0 ? (int)left : 0;
 }

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "approve/queue/queue.h"
 #include "mcp/server.h"
@@ -46,13 +45,6 @@ static void note_staged(struct tc_mcp_call *c, const char *why)
                  why) < 0)
         text = NULL;
     note(c, text);
-}
-
-static int64_t now_ms(void)
-{
-    struct timespec now = {0};
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 /* How many changes of the call are still staged; -1: not known. */
@@ -268,10 +260,10 @@ void tc_mcp_review_unanswered(struct tc_mcp_call *c, const char *why)
 bool tc_mcp_review_gone(struct tc_mcp_call *c)
 {
     enum { LOOK_MS = 2000 };
-    if (!c->ended || !c->wait || now_ms() < c->look_ms)
+    if (!c->ended || !c->wait || tc_mcp_now_ms() < c->look_ms)
         return false;
     bool first = !c->look_ms, gone = !first && count_staged(c) == 0, again = c->gone;
-    c->look_ms = now_ms() + LOOK_MS;
+    c->look_ms = tc_mcp_now_ms() + LOOK_MS;
     c->gone = gone;
     if (gone && again) /* who has settled them may be about to answer */
         note_refused(c, "");

@@ -6,7 +6,6 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "mcp/lines.h"
 #include "mcp/server.h"
@@ -30,13 +29,6 @@ struct watched {
     struct pollfd *fds; /* in, out, engine, then one per call */
     size_t size;
 };
-
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 static bool send_line(struct tc_mcp_session *session, void *asker, int code, const char *text,
                       size_t length)
@@ -106,7 +98,7 @@ static bool finish_calls(struct pipe *pipe, int *ret_ms)
     *ret_ms = -1;
     if (!pipe->until_ms)
         return true;
-    int64_t left = pipe->until_ms - now_ms();
+    int64_t left = pipe->until_ms - tc_mcp_now_ms();
     if (left > 0) {
         *ret_ms = (int)left;
         return true;
@@ -123,7 +115,7 @@ static bool finish_calls(struct pipe *pipe, int *ret_ms)
 static void give_time(struct pipe *pipe, size_t calls_before, bool wrote)
 {
     if (!pipe->server.call_count && (calls_before || wrote))
-        pipe->until_ms = now_ms() + FINISH_MS;
+        pipe->until_ms = tc_mcp_now_ms() + FINISH_MS;
 }
 
 /* 1; 0 if the client has gone; -1 on failure. */
@@ -188,7 +180,7 @@ static int loop(struct pipe *pipe, struct watched *w)
             open = false;
             tc_mcp_end_resumes(server);
             tc_session_end_subscriptions(&pipe->session);
-            pipe->until_ms = now_ms() + FINISH_MS;
+            pipe->until_ms = tc_mcp_now_ms() + FINISH_MS;
         }
     }
     return tc_mcp_is_broken(server) ? TOOLCAGE_EMEMORY : 0;

@@ -13,6 +13,7 @@
 #include <toolcage/toolcage.h>
 
 #include "approve/queue/queue.h"
+#include "mcp/clock.h"
 #include "mcp/mcp.h"
 #include "mcp/rescue.h"
 

@@ -10,7 +10,6 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "mcp/fresh.h"
@@ -38,13 +37,6 @@ struct life {
     int64_t leave_at_ms, flush_at_ms; /* 0: not yet */
 };
 
-int64_t tc_wrap_now_ms(void)
-{
-    struct timespec ts;
-    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
 /* ---- output for the operator ---- */
 
 static void tell_operator(struct tc_wrap *wrap, enum tc_wrap_message kind, const char *text,
@@ -58,7 +50,7 @@ static void tell_some(struct tc_wrap *wrap, enum tc_wrap_message kind, const cha
                       size_t length)
 {
     static const char cut[] = "some lines were left out: they came too fast";
-    int64_t now = tc_wrap_now_ms();
+    int64_t now = tc_mcp_now_ms();
     if (now - wrap->told_since_ms > TOLD_MS) {
         wrap->told_since_ms = now;
         wrap->told = 0;
@@ -136,7 +128,7 @@ static void close_sink(struct tc_wrap *wrap)
 static void leave_soon(struct life *life)
 {
     if (!life->leave_at_ms)
-        life->leave_at_ms = tc_wrap_now_ms() + LEAVE_MS;
+        life->leave_at_ms = tc_mcp_now_ms() + LEAVE_MS;
 }
 
 static void hang_up(struct life *life)
@@ -194,7 +186,7 @@ static int wait_ms(const struct tc_wrap *wrap, const struct life *life)
 {
     int64_t silent =
         wrap->heard || !wrap->unheard_since_ms ? 0 : wrap->unheard_since_ms + SILENT_MS;
-    int64_t next = silent, now = tc_wrap_now_ms();
+    int64_t next = silent, now = tc_mcp_now_ms();
     const int64_t times[] = {life->leave_at_ms, life->flush_at_ms, tc_pin_look_at(wrap),
                              tc_fresh_due(wrap)};
     for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
@@ -208,7 +200,7 @@ static int wait_ms(const struct tc_wrap *wrap, const struct life *life)
 
 static void tick(struct tc_wrap *wrap, struct life *life)
 {
-    int64_t now = tc_wrap_now_ms();
+    int64_t now = tc_mcp_now_ms();
     tc_pass_tick(wrap, now);
     if (life->leave_at_ms && now >= life->leave_at_ms) {
         life->leave_at_ms = 0;
@@ -246,7 +238,7 @@ static void settle_wrap(struct tc_wrap *wrap, struct life *life)
         (!wrap->asked_count || !life->leave_at_ms)) {
         close_sink(wrap);
         if (life->leave_at_ms)
-            life->leave_at_ms = tc_wrap_now_ms() + LEAVE_MS;
+            life->leave_at_ms = tc_mcp_now_ms() + LEAVE_MS;
     }
     if (wrap->sink < 0)
         tc_outbox_done(&wrap->to_server);
@@ -266,7 +258,7 @@ static int hear_call(struct tc_wrap *wrap, struct life *life, struct toolcage_er
     close_sink(wrap);
     life->done = true;
     life->leave_at_ms = 0;
-    life->flush_at_ms = tc_wrap_now_ms() + FLUSH_MS;
+    life->flush_at_ms = tc_mcp_now_ms() + FLUSH_MS;
     return 0;
 }
 
@@ -274,7 +266,7 @@ static bool is_over(const struct tc_wrap *wrap, const struct life *life)
 {
     return life->done && !wrap->fresh_count &&
            (life->client_gone || !tc_outbox_pending(&wrap->to_client) ||
-            tc_wrap_now_ms() >= life->flush_at_ms);
+            tc_mcp_now_ms() >= life->flush_at_ms);
 }
 
 static int loop(struct tc_wrap *wrap, struct life *life, struct toolcage_error **err)

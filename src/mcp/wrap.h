@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "mcp/clock.h"
 #include "mcp/lines.h"
 #include "mcp/mcp.h"
 #include "mcp/scan.h"
@@ -144,6 +145,5 @@ int tc_wrap_start(struct tc_wrap *wrap, struct toolcage_call **ret, int *ret_sin
 /* Prints a server's standard error, line by line. */
 void tc_wrap_errors(struct tc_wrap *wrap, const char *bytes, size_t length);
 void tc_wrap_note(struct tc_wrap *wrap, const char *text);
-int64_t tc_wrap_now_ms(void);
 
 #endif

@@ -46,7 +46,7 @@ struct tc_client *tc_client_new(struct tc_web *web, bool once)
     client->core.send = tc_exchange_send;
     client->core.notify = tc_exchange_notify;
     client->web = web;
-    client->used_ms = tc_web_now_ms();
+    client->used_ms = tc_mcp_now_ms();
     client->next = web->clients;
     client->at = &web->clients;
     if (client->next)
@@ -62,7 +62,7 @@ struct tc_client *tc_client_find(struct tc_web *web, const char *id, bool old)
         return NULL;
     for (struct tc_client *client = web->clients; client; client = client->next)
         if (client->old == old && strcmp(client->id, id) == 0) {
-            client->used_ms = tc_web_now_ms();
+            client->used_ms = tc_mcp_now_ms();
             return client;
         }
     return NULL;

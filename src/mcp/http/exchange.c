@@ -56,7 +56,7 @@ static enum MHD_Result refuse_early(struct MHD_Connection *connection,
     bool api = wire->web->api && tc_api_has(url);
     char *text = api ? write_problem(refusal->status, refusal->text)
                      : write_error(TC_RPC_REQUEST, refusal->text);
-    wire->deadline_ms = tc_web_now_ms() + TC_WEB_HEAD_MS;
+    wire->deadline_ms = tc_mcp_now_ms() + TC_WEB_HEAD_MS;
     return text ? queue(connection, refusal->status, api ? "application/problem+json" : NULL, text,
                         refusal->header, refusal->value)
                 : MHD_NO;
@@ -147,7 +147,7 @@ static enum MHD_Result respond(struct tc_exchange *exchange)
     }
     char *text = exchange->answer;
     exchange->answer = NULL;
-    exchange->wire->deadline_ms = tc_web_now_ms() + 2 * TC_WEB_READ_MS;
+    exchange->wire->deadline_ms = tc_mcp_now_ms() + 2 * TC_WEB_READ_MS;
     return queue(exchange->connection, (unsigned)exchange->status, exchange->type, text,
                  exchange->new_session ? "Mcp-Session-Id"
                  : exchange->allow     ? "Allow"
@@ -194,7 +194,7 @@ static void send_result(void *asker, struct tc_api_result *result, bool streams)
     exchange->streaming = streams;
     exchange->ended = true;
     exchange->status = MHD_HTTP_OK;
-    exchange->wire->deadline_ms = tc_web_now_ms() + TC_WEB_READ_MS;
+    exchange->wire->deadline_ms = tc_mcp_now_ms() + TC_WEB_READ_MS;
     tc_exchange_wake(exchange);
 }
 
@@ -304,7 +304,7 @@ static enum MHD_Result take_whole(struct tc_exchange *exchange)
     exchange->taken = true;
     exchange->wire->admitted = true;
     exchange->wire->deadline_ms = 0;
-    exchange->since_ms = tc_web_now_ms();
+    exchange->since_ms = tc_mcp_now_ms();
     if (exchange->route == TC_ROUTE_API)
         take_api(exchange);
     else if (exchange->route == TC_ROUTE_SSE)
@@ -361,7 +361,7 @@ static enum MHD_Result begin_exchange(struct tc_web *web, struct MHD_Connection 
     if (!admitted.operates && web->wire_count > TC_WEB_CLIENT_WIRES_MAX)
         return refuse_early(connection, wire, url, &crowded);
     if (admitted.route == TC_ROUTE_PAGE) {
-        wire->deadline_ms = tc_web_now_ms() + TC_WEB_HEAD_MS;
+        wire->deadline_ms = tc_mcp_now_ms() + TC_WEB_HEAD_MS;
         return tc_page_send(connection, url);
     }
     struct tc_exchange *exchange = calloc(1, sizeof(*exchange));
@@ -382,7 +382,7 @@ static enum MHD_Result begin_exchange(struct tc_web *web, struct MHD_Connection 
     if (exchange->next)
         exchange->next->at = &exchange->next;
     web->exchanges = exchange;
-    wire->deadline_ms = tc_web_now_ms() + TC_WEB_BODY_MS;
+    wire->deadline_ms = tc_mcp_now_ms() + TC_WEB_BODY_MS;
     *context = exchange;
     return MHD_YES;
 }
@@ -441,8 +441,8 @@ void tc_exchange_completed(void *web, struct MHD_Connection *connection, void **
     }
     tc_client_free(exchange->once);
     exchange->wire->admitted = false;
-    exchange->wire->since_ms = tc_web_now_ms();
-    exchange->wire->deadline_ms = tc_web_now_ms() + TC_WEB_HEAD_MS;
+    exchange->wire->since_ms = tc_mcp_now_ms();
+    exchange->wire->deadline_ms = tc_mcp_now_ms() + TC_WEB_HEAD_MS;
     free(exchange->answer);
     (void)tc_api_result_unref(exchange->result);
     tc_outbox_done(&exchange->unread);

@@ -239,7 +239,7 @@ static void step(struct program *p, size_t count)
 {
     struct tc_mcp *server = &p->web.server;
     size_t calls = server->call_count, api = count_api(&p->web);
-    int64_t now = tc_web_now_ms();
+    int64_t now = tc_mcp_now_ms();
     find_lost(p, OTHERS + calls + api, count);
     if (api)
         tc_api_step(p->web.api, p->fds + OTHERS + calls, api);

@@ -22,7 +22,7 @@ void tc_exchange_suspend(struct tc_exchange *exchange)
 static void await_reader(struct tc_exchange *exchange)
 {
     bool patient = exchange->route == TC_ROUTE_API && exchange->streaming && !exchange->ended;
-    exchange->wire->deadline_ms = patient ? 0 : tc_web_now_ms() + TC_WEB_READ_MS;
+    exchange->wire->deadline_ms = patient ? 0 : tc_mcp_now_ms() + TC_WEB_READ_MS;
 }
 
 void tc_exchange_wake(struct tc_exchange *exchange)
@@ -83,7 +83,7 @@ bool tc_stream_put(struct tc_exchange *exchange, const char *event, const char *
     if (!good)
         return false;
     exchange->web->held += (size_t)n + 1;
-    exchange->breath_ms = tc_web_now_ms();
+    exchange->breath_ms = tc_mcp_now_ms();
     tc_exchange_wake(exchange);
     return true;
 }
@@ -97,7 +97,7 @@ enum MHD_Result tc_stream_begin(struct tc_exchange *exchange)
         MHD_create_response_from_callback(length, BLOCK, give, exchange, NULL);
     if (!response)
         return MHD_NO;
-    exchange->breath_ms = tc_web_now_ms();
+    exchange->breath_ms = tc_mcp_now_ms();
     bool good = MHD_add_response_header(response, "Content-Type", type) == MHD_YES &&
                 MHD_add_response_header(response, "Cache-Control", "no-store") == MHD_YES &&
                 MHD_add_response_header(response, "X-Content-Type-Options", "nosniff") == MHD_YES &&

@@ -144,7 +144,6 @@ bool tc_admit(const struct tc_web *web, const struct tc_heads *heads, const char
               const char *method, struct tc_admitted *ret_admitted, struct tc_refusal *ret);
 
 /* wires.c */
-int64_t tc_web_now_ms(void);
 void tc_wire_notify(void *web, struct MHD_Connection *connection, void **context,
                     enum MHD_ConnectionNotificationCode code);
 /* Closes connections past their deadline. */

@@ -5,17 +5,9 @@
  * byte now and then could stay connected forever. */
 #include <stdlib.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "mcp/http/web.h"
-
-int64_t tc_web_now_ms(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* libmicrohttpd notices the shutdown and reports the connection as closed. */
 static void hang_up(struct tc_mcp_http_wire *wire)
@@ -60,7 +52,7 @@ static void begin_wire(struct tc_web *web, struct MHD_Connection *connection, vo
         make_room(web);
     wire->web = web;
     wire->fd = info->connect_fd;
-    wire->since_ms = tc_web_now_ms();
+    wire->since_ms = tc_mcp_now_ms();
     wire->deadline_ms = wire->since_ms + TC_WEB_HEAD_MS;
     wire->next = web->wires;
     wire->at = &web->wires;
