@@ -2,6 +2,9 @@
 # Copyright The toolcage authors
 """What the scripts about approvals share: tools of each tier, and a client that can ask its user, or not."""
 
+import json
+import os
+
 import scene
 
 POLICY = """
@@ -62,3 +65,26 @@ def text_of(message):
 
 def names(server):
     return {tool["name"] for tool in server.ask("tools/list", {}, "list")["result"]["tools"]}
+
+
+def staged(place):
+    """The calls of this project with staged changes: root's list is shared with other tests."""
+    mine = []
+    for row in json.loads(place.run("changes", "--json").out)["held"]:
+        changes = json.loads(place.run("changes", row["call"], "--json").out).get("changes", [])
+        if any(change.get("host", "").startswith(place.project) for change in changes):
+            mine.append(row["call"])
+    return mine
+
+
+def read(place, name):
+    try:
+        with open(os.path.join(place.project, name), encoding="utf-8") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+
+
+def discard_all(place):
+    for call in staged(place):
+        place.run("changes", call, "discard")

@@ -7,7 +7,7 @@ import json
 import os
 
 import scene
-from approval_scene import YES, text_of
+from approval_scene import YES, discard_all, read, staged, text_of
 from scene import STATELESS, cli
 
 CAN = {**STATELESS, "io.modelcontextprotocol/clientCapabilities": {"elicitation": {"form": {}}}}
@@ -28,28 +28,6 @@ workspace = { mode = "copy", commit = "ask" }
 memory = { max = "256MiB", by = "any" }
 tier = "HumanApprove"
 """
-
-
-def staged(place):
-    mine = []
-    for row in json.loads(place.run("changes", "--json").out)["held"]:
-        changes = json.loads(place.run("changes", row["call"], "--json").out).get("changes", [])
-        if any(change.get("host", "").startswith(place.project) for change in changes):
-            mine.append(row["call"])
-    return mine
-
-
-def read(place, name):
-    try:
-        with open(os.path.join(place.project, name), encoding="utf-8") as file:
-            return file.read()
-    except FileNotFoundError:
-        return None
-
-
-def discard_all(place):
-    for call in staged(place):
-        place.run("changes", call, "discard")
 
 
 class Asked:

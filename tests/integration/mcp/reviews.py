@@ -10,7 +10,7 @@ import subprocess
 import time
 
 import scene
-from approval_scene import YES, Elicited, text_of
+from approval_scene import YES, Elicited, discard_all, read, staged, text_of
 from scene import cli
 
 POLICY = """
@@ -30,29 +30,6 @@ command = ["echo", "free"]
 def held(place):
     own = cli.running_as() == "self" and not os.geteuid()
     return "/run/toolcage/held" if own else os.path.join(place.home, ".local/state/toolcage/held")
-
-
-def staged(place):
-    """The calls of this project with staged changes: root's list is shared with other tests."""
-    mine = []
-    for row in json.loads(place.run("changes", "--json").out)["held"]:
-        changes = json.loads(place.run("changes", row["call"], "--json").out).get("changes", [])
-        if any(change.get("host", "").startswith(place.project) for change in changes):
-            mine.append(row["call"])
-    return mine
-
-
-def read(place, name):
-    try:
-        with open(os.path.join(place.project, name), encoding="utf-8") as file:
-            return file.read()
-    except FileNotFoundError:
-        return None
-
-
-def discard_all(place):
-    for call in staged(place):
-        place.run("changes", call, "discard")
 
 
 def edit(place, script):
