@@ -4,6 +4,7 @@
  * The form of a question to the client's user, and its way to the client. */
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "mcp/server.h"
 #include "text/utf8.h"
@@ -49,21 +50,33 @@ void tc_mcp_asked_id(unsigned long long asked, char id[TC_MCP_ASKED_SIZE])
     (void)snprintf(id, TC_MCP_ASKED_SIZE, "toolcage-%llu", asked);
 }
 
+bool tc_mcp_make_state(char state[TC_MCP_STATE_SIZE])
+{
+    unsigned char bytes[(TC_MCP_STATE_SIZE - 1) / 2];
+    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+        return false;
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        (void)snprintf(state + 2 * i, 3, "%02x", bytes[i]);
+    return true;
+}
+
 static bool send_message(struct tc_mcp_call *c, json_t *message)
 {
     struct tc_mcp_session *session = c->request.session;
     char *text = message ? json_dumps(message, JSON_COMPACT) : NULL;
-    bool sent = text && session->send(session, c->request.asker, 0, text, strlen(text));
-    session->server->failed |= !sent;
+    enum tc_mcp_told told =
+        text ? session->request(session, c->request.asker, text, strlen(text)) : TC_MCP_LOST;
+    session->server->failed |= told == TC_MCP_LOST;
     free(text);
     json_decref(message);
-    return sent;
+    return told == TC_MCP_TOLD;
 }
 
 bool tc_mcp_ask_client(struct tc_mcp_call *c, json_t *params)
 {
     char id[TC_MCP_ASKED_SIZE];
     c->asked = ++c->request.session->server->asked;
+    c->asked_ms = tc_mcp_now_ms();
     tc_mcp_asked_id(c->asked, id);
     return send_message(c, json_pack("{s:s, s:s, s:s, s:o}", "jsonrpc", "2.0", "id", id, "method",
                                      "elicitation/create", "params", params));

@@ -88,11 +88,16 @@ static int take_answer(struct toolcage_call *call, const char *digest, const jso
 
 /* ---- a connection: the question is a request to the client ---- */
 
-static int send_question(struct tc_mcp_call *c, const json_t *subject, const char *digest)
+static int send_question(struct tc_mcp_call *c, const json_t *subject, const char *digest,
+                         struct toolcage_error **err)
 {
     c->digest = strdup(digest);
-    bool sent = c->digest && tc_mcp_ask_client(c, make_question(subject));
-    return sent ? TC_MCP_WAITS : TOOLCAGE_EMEMORY;
+    if (c->digest && tc_mcp_ask_client(c, make_question(subject)))
+        return TC_MCP_WAITS;
+    if (!c->digest || c->request.session->server->failed)
+        return TOOLCAGE_EMEMORY;
+    int rc = toolcage_call_deny(c->call, "the client takes no event stream for the question", err);
+    return rc < 0 ? rc : TC_MCP_STARTS; /* start refuses the call */
 }
 
 void tc_mcp_answered(struct tc_mcp_session *session, const json_t *id, const json_t *result)
@@ -122,19 +127,17 @@ void tc_mcp_answered(struct tc_mcp_session *session, const json_t *id, const jso
 static int answer_with_question(struct tc_mcp_call *c, const json_t *subject, const char *digest)
 {
     struct tc_mcp *server = c->request.session->server;
-    char id[TC_MCP_ASKED_SIZE], *copy = strdup(digest);
-    unsigned long long asked = ++server->asked;
-    size_t slot = asked % TC_MCP_OPEN_MAX;
-    if (!copy)
-        return TOOLCAGE_EMEMORY;
+    char *copy = strdup(digest);
+    size_t slot = ++server->asked % TC_MCP_OPEN_MAX;
     free(server->open[slot].digest);
-    server->open[slot].asked = asked;
     server->open[slot].digest = copy;
-    tc_mcp_asked_id(asked, id);
+    server->open[slot].asked_ms = tc_mcp_now_ms();
+    if (!copy || !tc_mcp_make_state(server->open[slot].state))
+        return TOOLCAGE_EMEMORY;
     tc_mcp_answer(&c->request,
                   json_pack("{s:s, s:s, s:{s:{s:s, s:o}}}", "resultType", "input_required",
-                            "requestState", id, "inputRequests", "approval", "method",
-                            "elicitation/create", "params", make_question(subject)));
+                            "requestState", server->open[slot].state, "inputRequests", "approval",
+                            "method", "elicitation/create", "params", make_question(subject)));
     return TC_MCP_ANSWERED;
 }
 
@@ -145,14 +148,14 @@ static int take_late_answer(struct tc_mcp_call *c, const json_t *params,
     struct tc_mcp *server = c->request.session->server;
     const char *state = json_string_value(json_object_get(params, "requestState"));
     const json_t *result = json_object_get(json_object_get(params, "inputResponses"), "approval");
-    char id[TC_MCP_ASKED_SIZE];
     for (size_t i = 0; state && i < TC_MCP_OPEN_MAX; i++) {
-        tc_mcp_asked_id(server->open[i].asked, id);
-        if (!server->open[i].digest || strcmp(id, state) != 0)
+        if (!server->open[i].digest || strcmp(server->open[i].state, state) != 0)
             continue;
         char *digest = server->open[i].digest;
         server->open[i].digest = NULL;
-        int rc = take_answer(c->call, digest, result, err);
+        int rc = tc_mcp_is_late(server, server->open[i].asked_ms)
+                     ? toolcage_call_deny(c->call, "no answer came in time", err)
+                     : take_answer(c->call, digest, result, err);
         free(digest);
         return rc;
     }
@@ -213,7 +216,7 @@ static int ask(struct tc_mcp_call *c, const char *text, bool client, struct tool
     else if (subject && digest)
         rc = strcmp(c->request.version, TC_MCP_STATELESS) == 0
                  ? answer_with_question(c, subject, digest)
-                 : send_question(c, subject, digest);
+                 : send_question(c, subject, digest, err);
     json_decref(request);
     return rc;
 }

@@ -44,6 +44,7 @@ struct tc_mcp_tools {
      * there is none; owned, NULL: out of memory. NULL: results have no receipts. */
     char *(*receipt)(void *userdata, const char *call, char **ret_why);
     bool receipts_required; /* a result without a receipt is an error */
+    int64_t answer_ms;      /* a client's question that has no answer then is a no; 0: never */
 };
 
 /* Serves until `in` ends; running calls then have two seconds, and are cancelled. Calls run

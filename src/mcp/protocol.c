@@ -62,7 +62,7 @@ static void initialize(struct tc_mcp_request *request, const json_t *params)
     }
     struct tc_mcp_session *session = request->session;
     session->elicits =
-        session->requests && tc_mcp_can_elicit(json_object_get(params, "capabilities"));
+        session->request && tc_mcp_can_elicit(json_object_get(params, "capabilities"));
     session->version = agreed[0];
     for (size_t i = 0; i < sizeof(agreed) / sizeof(agreed[0]); i++)
         if (strcmp(agreed[i], wanted) == 0)

@@ -31,27 +31,20 @@ void tc_mcp_resume_ask(struct tc_mcp_call *c, json_t *params)
 {
     const struct tc_mcp_request request = c->request;
     struct tc_mcp *server = request.session->server;
-    char id[TC_MCP_ASKED_SIZE];
     c->asked = ++server->asked;
-    tc_mcp_asked_id(c->asked, id);
-    tc_mcp_answer(&c->request, json_pack("{s:s, s:s, s:{s:{s:s, s:o}}}", "resultType",
-                                         "input_required", "requestState", id, "inputRequests", key,
-                                         "method", "elicitation/create", "params", params));
-    c->request = (struct tc_mcp_request){.session = request.session, .version = request.version};
+    c->asked_ms = tc_mcp_now_ms();
+    server->failed |= !tc_mcp_make_state(c->state);
+    tc_mcp_answer(&c->request,
+                  json_pack("{s:s, s:s, s:{s:{s:s, s:o}}}", "resultType", "input_required",
+                            "requestState", c->state, "inputRequests", key, "method",
+                            "elicitation/create", "params", params));
+    c->request = (struct tc_mcp_request){.session = &server->kept, .version = request.version};
     c->resumes = true;
     json_decref(c->token);
     c->token = NULL;
 }
 
 /* ---- the answer ---- */
-
-static bool is_asked(const struct tc_mcp_call *c, const struct tc_mcp_request *request,
-                     const char *state)
-{
-    char id[TC_MCP_ASKED_SIZE];
-    tc_mcp_asked_id(c->asked, id);
-    return c->resumes && c->request.session == request->session && strcmp(id, state) == 0;
-}
 
 static bool is_equal(const struct tc_mcp_call *c, const json_t *params)
 {
@@ -64,12 +57,9 @@ static bool is_equal(const struct tc_mcp_call *c, const json_t *params)
 /* An answer to the question whether a call may run comes with the call that it is about. */
 static bool is_open(const struct tc_mcp *server, const char *state)
 {
-    char id[TC_MCP_ASKED_SIZE];
-    for (size_t i = 0; state && i < TC_MCP_OPEN_MAX; i++) {
-        tc_mcp_asked_id(server->open[i].asked, id);
-        if (server->open[i].digest && strcmp(id, state) == 0)
+    for (size_t i = 0; state && i < TC_MCP_OPEN_MAX; i++)
+        if (server->open[i].digest && strcmp(server->open[i].state, state) == 0)
             return true;
-    }
     return false;
 }
 
@@ -91,7 +81,7 @@ bool tc_mcp_resume(struct tc_mcp_request *request, const json_t *params, ssize_t
         return false;
     for (size_t i = 0; state && *ret_result && i < server->call_count; i++) {
         struct tc_mcp_call *c = &server->calls[i];
-        if (!is_asked(c, request, state) || !is_equal(c, params))
+        if (!c->resumes || strcmp(c->state, state) != 0 || !is_equal(c, params))
             continue;
         c->request = *request;
         c->resumes = false;

@@ -126,9 +126,9 @@ static bool ask_client(struct tc_mcp_call *c, const char *tool, const char *json
     bool fits = shown && strlen(shown) <= SHOWN_MAX;
     if (fits && strcmp(c->request.version, TC_MCP_STATELESS) == 0)
         tc_mcp_resume_ask(c, make_question(tool, shown));
-    else if (fits)
-        tc_mcp_ask_client(c, make_question(tool, shown));
-    else
+    else if (fits && !tc_mcp_ask_client(c, make_question(tool, shown)))
+        fits = (note_staged(c, "the client takes no event stream for the question"), false);
+    else if (!fits)
         note_staged(c, "they cannot be shown whole to the client's user");
     free(shown);
     return fits;

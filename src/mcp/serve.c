@@ -38,6 +38,13 @@ static bool send_line(struct tc_mcp_session *session, void *asker, int code, con
     return tc_outbox_add(&((struct pipe *)session)->out, text, length);
 }
 
+/* Never dropped: the call waits for the answer. */
+static enum tc_mcp_told request(struct tc_mcp_session *session, void *asker, const char *text,
+                                size_t length)
+{
+    return send_line(session, asker, 0, text, length) ? TC_MCP_TOLD : TC_MCP_LOST;
+}
+
 static enum tc_mcp_told notify(struct tc_mcp_session *session, void *asker, const char *text,
                                size_t length)
 {
@@ -188,7 +195,7 @@ static int loop(struct pipe *pipe, struct watched *w)
 
 int tc_mcp_serve(const struct tc_mcp_tools *what, int in, int out, struct toolcage_error **err)
 {
-    struct pipe pipe = {.session = {.send = send_line, .notify = notify, .requests = true},
+    struct pipe pipe = {.session = {.send = send_line, .request = request, .notify = notify},
                         .in_fd = in,
                         .out_fd = out};
     struct watched w = {0};

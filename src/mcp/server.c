@@ -15,7 +15,8 @@
 
 int tc_mcp_open(struct tc_mcp *server, const struct tc_mcp_tools *what, struct toolcage_error **err)
 {
-    *server = (struct tc_mcp){.what = what, .policy = toolcage_policy_ref(what->policy)};
+    *server = (struct tc_mcp){
+        .what = what, .policy = toolcage_policy_ref(what->policy), .kept.server = server};
     tc_mcp_memory_watch();
     int rc = toolcage_engine_new(&server->engine, err);
     if (rc == 0)
@@ -207,25 +208,31 @@ static void end_excess(struct tc_mcp *server)
         tc_mcp_start(server, (size_t)index);
 }
 
+/* No answer to the question of a call that waits counts from now on. */
+static void refuse_answer(struct tc_mcp *server, struct tc_mcp_call *c, const char *why)
+{
+    struct toolcage_error *err = NULL;
+    if (c->ended)
+        tc_mcp_review_unanswered(c, why);
+    else if (toolcage_call_deny(c->call, why, &err) < 0)
+        toolcage_error_free(err);           /* start denies it */
+    server->failed |= c->ended && !c->note; /* an answer would apply them */
+    if (!c->wait && !c->resumes && !c->forgotten)
+        tc_mcp_unask(c);
+}
+
 /* The question of a call that waits for an approval was about the old policy. */
 static void end_waiting(struct tc_mcp *server)
 {
     for (size_t i = server->call_count; i-- > 0;) {
         struct tc_mcp_call *c = &server->calls[i];
-        struct toolcage_error *err = NULL;
         if (!c->digest)
             continue;
-        if (c->ended)
-            tc_mcp_review_unanswered(c, "the policy has changed since the question");
-        else if (toolcage_call_deny(
-                     c->call, "the policy has changed since the question: call again", &err) < 0)
-            toolcage_error_free(err);           /* start denies it */
-        server->failed |= c->ended && !c->note; /* an answer would apply the changes */
-        if (c->resumes)
-            continue; /* its client gets the result with the answer */
-        if (!c->wait)
-            tc_mcp_unask(c);
-        tc_mcp_start(server, i);
+        refuse_answer(server, c,
+                      c->ended ? "the policy has changed since the question"
+                               : "the policy has changed since the question: call again");
+        if (!c->resumes) /* else its client gets the result with the answer */
+            tc_mcp_start(server, i);
     }
     for (size_t i = 0; i < TC_MCP_OPEN_MAX; i++) {
         free(server->open[i].digest);
@@ -362,12 +369,27 @@ int tc_mcp_fd(const struct tc_mcp_call *c)
     return c->ended ? -1 : toolcage_call_fd(c->call);
 }
 
+/* Why the call waits no longer; NULL: it does, or never did. */
+static const char *find_end(const struct tc_mcp *server, const struct tc_mcp_call *c)
+{
+    if (!c->digest)
+        return NULL;
+    if (c->forgotten && !c->resumes)
+        return "its client has closed the connection";
+    return !c->wait && tc_mcp_is_late(server, c->asked_ms) ? "no answer came in time" : NULL;
+}
+
 void tc_mcp_look(struct tc_mcp *server)
 {
     for (size_t i = server->call_count;
-         i-- > 0;) /* backwards, because ended calls leave the list */
-        if (tc_mcp_queue_take(&server->calls[i]))
+         i-- > 0;) { /* backwards, because ended calls leave the list */
+        struct tc_mcp_call *c = &server->calls[i];
+        const char *why = find_end(server, c);
+        if (why)
+            refuse_answer(server, c, why);
+        if (why || tc_mcp_queue_take(c))
             tc_mcp_start(server, i);
+    }
 }
 
 void tc_mcp_lost(struct tc_mcp *server)

@@ -74,8 +74,7 @@ struct tc_mcp_subscription {
 struct tc_mcp_session {
     struct tc_mcp *server;
     const char *version;     /* agreed by initialize; NULL: not yet, or a stateless client */
-    bool requests;           /* the transport can send requests to the client */
-    bool elicits;            /* and the client asks its user on request */
+    bool elicits;            /* the client asks its user on request */
     enum tc_mcp_level level; /* the lowest of log messages; SILENT: none */
     unsigned long list_seen, news_seen; /* the changes that were reported last */
     int64_t list_ms;                    /* the earliest next message about the list */
@@ -85,6 +84,10 @@ struct tc_mcp_session {
      * stop. */
     bool (*send)(struct tc_mcp_session *session, void *asker, int code, const char *text,
                  size_t length);
+    /* Sends a request to the client, with the stream of the request of `asker`. NULL: the transport
+     * has none. */
+    enum tc_mcp_told (*request)(struct tc_mcp_session *session, void *asker, const char *text,
+                                size_t length);
     /* Sends one notification that belongs to the request of `asker`; NULL: to none. Never stores
      * much for a client that does not read. */
     enum tc_mcp_told (*notify)(struct tc_mcp_session *session, void *asker, const char *text,
@@ -100,6 +103,11 @@ struct tc_mcp_request {
     void *asker; /* the transport's handle of the request; NULL: it does not distinguish requests */
 };
 
+enum {
+    TC_MCP_ASKED_SIZE = 40, /* the id of a request to the client */
+    TC_MCP_STATE_SIZE = 33, /* the requestState of a question, which no other client can guess */
+};
+
 struct tc_mcp_call {
     struct tc_mcp_request request;
     struct toolcage_call *call;
@@ -112,7 +120,9 @@ struct tc_mcp_call {
     int64_t look_ms; /* when it is looked next whether they still are */
     bool gone;       /* the last time they were not */
     unsigned long long asked;
-    struct tc_wait *wait; /* the answer comes from the queue instead; NULL: it does not */
+    int64_t asked_ms;
+    char state[TC_MCP_STATE_SIZE]; /* of the question, if it was a response */
+    struct tc_wait *wait;          /* the answer comes from the queue instead; NULL: it does not */
     /* The call has ended, and waits for a person's decision about its staged changes, which have
      * this `digest`. */
     bool ended;
@@ -135,8 +145,7 @@ struct tc_mcp_again {
 };
 
 enum {
-    TC_MCP_AGAIN_MAX = 64,  /* a further one replaces the oldest */
-    TC_MCP_ASKED_SIZE = 40, /* the id of a request to the client */
+    TC_MCP_AGAIN_MAX = 64, /* a further one replaces the oldest */
     TC_MCP_OPEN_MAX = 64
 };
 
@@ -157,9 +166,11 @@ struct tc_mcp {
     unsigned long long asked; /* requests to clients so far */
     /* questions to stateless clients that are not answered yet; the oldest is replaced */
     struct {
-        unsigned long long asked; /* 0: none */
-        char *digest;
+        char state[TC_MCP_STATE_SIZE];
+        char *digest; /* NULL: none */
+        int64_t asked_ms;
     } open[TC_MCP_OPEN_MAX];
+    struct tc_mcp_session kept; /* of calls whose response was a question; sends nothing */
     struct tc_mcp_again again[TC_MCP_AGAIN_MAX];
     size_t again_next;
     bool replaced; /* in the last message that tc_mcp_read() returned */
@@ -171,6 +182,13 @@ struct tc_mcp {
 static inline int tc_mcp_engine(struct tc_mcp *server, struct toolcage_error **err)
 {
     return server->engine ? 0 : toolcage_engine_new(&server->engine, err);
+}
+
+/* Does an answer to a question of that time come too late? */
+static inline bool tc_mcp_is_late(const struct tc_mcp *server, int64_t asked_ms)
+{
+    int64_t most = server->what->answer_ms;
+    return most && tc_mcp_now_ms() - asked_ms >= most;
 }
 
 /* server.c. 0, or negative as tc_mcp_serve(); call tc_mcp_close() in both cases. */
@@ -274,11 +292,14 @@ bool tc_mcp_can_elicit(const json_t *capabilities);
 void tc_mcp_answered(struct tc_mcp_session *session, const json_t *id, const json_t *result);
 
 /* ask.c: questions to the client */
+/* Writes a new requestState. False: the kernel gives no random bytes. */
+bool tc_mcp_make_state(char state[TC_MCP_STATE_SIZE]);
 /* The id of a question. */
 void tc_mcp_asked_id(unsigned long long asked, char id[TC_MCP_ASKED_SIZE]);
 /* Withdraws the question from the client. */
 void tc_mcp_unask(struct tc_mcp_call *c);
-/* Sends the question of a call that waits with c->digest; takes ownership of `params`. */
+/* Sends the question of a call that waits with c->digest; takes ownership of `params`. False: its
+ * client has no stream for it, or memory ran out. */
 bool tc_mcp_ask_client(struct tc_mcp_call *c, json_t *params);
 /* Writes text in which the reader's terminal or window obeys nothing; `lines`: keeps newlines and
  * tabs. */

@@ -143,6 +143,9 @@ static void put_hosts(FILE *out, const struct httpd *h)
     (void)fputc(']', out);
 }
 
+/* Options of the MCP server. */
+static const char *const flags[] = {"elicit", "queue", "stream", "receipts", "receipts-required"};
+
 /* Owned; NULL: out of memory. */
 static char *write_config(const struct httpd *h, const struct tc_found *found)
 {
@@ -155,10 +158,13 @@ static char *write_config(const struct httpd *h, const struct tc_found *found)
                   h->way->socket ? 0 : tc_listen_port(&h->at), h->idle_ms, h->calls,
                   h->way->socket ? "true" : "false",
                   tc_args_has(h->args, "console") ? "true" : "false");
-    (void)fprintf(out, ",\"streams\":%s", tc_args_has(h->args, "stream") ? "true" : "false");
+    for (size_t i = 0; i < TC_COUNT(flags); i++)
+        (void)fprintf(out, ",\"%s\":%s", flags[i],
+                      tc_args_has(h->args, flags[i]) ? "true" : "false");
     put_text(out, "policy", found->path);
     put_text(out, "digest", toolcage_policy_digest(found->policy));
     put_text(out, "name", tc_args_value(h->args, "name"));
+    put_text(out, "notify", tc_args_value(h->args, "notify"));
     put_text(out, "workspace", tc_args_value(h->args, "workspace"));
     put_text(out, "token", h->token);
     put_text(out, "operator_token", h->operator_token);

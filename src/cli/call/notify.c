@@ -42,12 +42,12 @@ static int check_program(const char *path, struct tc_failure *failure)
     return tc_secret_check(path, program_writers, failure);
 }
 
-int tc_notify_use(const struct tc_args *args, struct tc_writers writers, struct tc_failure *failure)
+int tc_notify_use(const char *path, bool queues, struct tc_writers writers,
+                  struct tc_failure *failure)
 {
-    const char *path = tc_args_value(args, "notify");
     if (!path)
         return 0;
-    if (!tc_args_has(args, "queue"))
+    if (!queues)
         return tc_failure_set(failure, TOOLCAGE_EUSAGE, "add --queue",
                               "--notify is about requests in the queue of approvals");
     program_writers = writers;
@@ -104,6 +104,9 @@ static int write_request(const char *id)
 static bool let_go(int *input)
 {
     int kept = STDERR_FILENO + 1;
+    sigset_t none;
+    (void)sigemptyset(&none);
+    (void)sigprocmask(SIG_SETMASK, &none, NULL);
     bool moved = dup2(*input, kept) >= 0 && dup2(STDERR_FILENO, STDOUT_FILENO) >= 0 &&
                  close_range((unsigned)kept + 1, ~0U, 0) == 0;
     *input = kept;

@@ -10,11 +10,10 @@
 
 #include "approve/queue/queue.h"
 #include "cli/call/secret.h"
-#include "cli/show/opts.h"
 
-/* Takes the program of --notify, if it is given, for the requests of this process. `writers` and
- * all that is in it are borrowed. 0, or -1 with the failure. */
-int tc_notify_use(const struct tc_args *args, struct tc_writers writers,
+/* Takes the program of --notify (NULL: not given) for the requests of this process, which need
+ * --queue. `path`, `writers` and all that is in it are borrowed. 0, or -1 with the failure. */
+int tc_notify_use(const char *path, bool queues, struct tc_writers writers,
                   struct tc_failure *failure);
 /* Starts the program for a request with this id, and does not wait for it. What goes wrong is one
  * line on standard error. Does nothing without a program. */

@@ -374,7 +374,7 @@ int tc_run(struct tc_setup *setup, const struct tc_args *args, const char *tool,
     _autooutdir_ struct tc_outdir dir = {.fd = -1};
     const struct tc_writers writers = {.policy = setup->found.policy,
                                        .workspace = tc_args_value(args, "workspace")};
-    int code = tc_notify_use(args, writers, &failure) ||
+    int code = tc_notify_use(tc_args_value(args, "notify"), run.queue, writers, &failure) ||
                        tc_outdir_open(args, setup, &dir, &failure) ||
                        run_call(&run, input, tc_args_has(args, "json"), &failure)
                    ? tc_failure_tell(&failure, args, tool)

@@ -7,13 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "approve/queue/queue.h"
 #include "cli/call/httpd.h"
-#include "cli/call/lookup.h"
-#include "cli/call/notify.h"
-#include "cli/show/diff.h"
-#include "cli/show/say.h"
-#include "cli/verbs/receipts.h"
+#include "cli/verbs/offer.h"
 
 static const struct tc_option options[] = {
     TC_OPTION_POLICY,
@@ -72,161 +67,34 @@ static int check_name(const char *name, struct tc_failure *failure)
         "--name %s: use 1 to 64 letters, digits, _ . or -, starting with a letter or digit", name);
 }
 
-/* Where calls run, for a call now and for one that is stored. */
-struct place {
-    const char *workspace, *digest;
-    char *policy, *directory, *workspace_path; /* absolute; links are not followed: relative paths
-                                                  of a policy start where it was named */
-    struct tc_receipts *receipts;              /* NULL: none are made */
-};
-
-/* An absolute path, owned; NULL: `path` is NULL, or memory is exhausted. */
-static char *absolute(const char *directory, const char *path)
+static int serve(const struct tc_args *args, const struct tc_found *found,
+                 struct tc_failure *failure)
 {
-    return !path || path[0] == '/' ? path ? strdup(path) : NULL
-                                   : tc_cli_format("%s/%s", directory, path);
-}
-
-static int prepare_call(void *userdata, struct toolcage_call *call, struct toolcage_error **err)
-{
-    const struct place *place = userdata;
-    if (place->receipts)
-        tc_receipts_begin(place->receipts, toolcage_call_id(call));
-    return place->workspace ? toolcage_call_set(call, "workspace", place->workspace, err) : 0;
-}
-
-/* What the model hears about a call that only a person starts; owned. */
-static char *keep(void *userdata, const char *tool, const char *arguments)
-{
-    const struct place *place = userdata;
-    struct tc_kept kept = {.policy = place->policy,
-                           .digest = (char *)place->digest,
-                           .directory = place->directory,
-                           .workspace = place->workspace_path,
-                           .tool = (char *)tool,
-                           .arguments = (char *)arguments};
-    struct tc_queue_fault fault;
-    char id[TC_QUEUE_ID_SIZE];
-    if (!place->directory || !place->policy || (place->workspace && !place->workspace_path))
-        return strdup("only a person starts it, and the working directory is gone");
-    if (tc_kept_store(&kept, id, &fault) < 0)
-        return tc_cli_format("only a person starts it, and it could not be stored: %s", fault.text);
-    return tc_cli_format("only a person starts it: it is stored for that as %s (toolcage approvals "
-                         "run %s). It has not run",
-                         id, id);
-}
-
-static void reloaded(void *userdata, const struct toolcage_policy *policy)
-{
-    struct place *place = userdata;
-    place->digest = toolcage_policy_digest(policy);
-}
-
-static void say(void *userdata, const char *line)
-{
-    (void)userdata;
-    if (tc_cli_is_heard())
-        tc_cli_say("%s", line);
-}
-
-/* Few files, so that other calls do not wait for the comparison. */
-static char *review_changes(void *userdata, struct toolcage_engine *engine, const char *json)
-{
-    enum { FILES_MAX = 64, SECONDS = 2 };
-    _autoreview_ struct tc_review review = {0};
-    bool whole = false;
-    (void)userdata;
-    if (tc_review_make(&review, tc_json_of(json)) || review.count > FILES_MAX ||
-        tc_review_caches_alone(&review)) /* a yes leaves caches out */
-        return NULL;
-    char *shown = tc_diff_text(engine, &review, SECONDS, &whole);
-    if (whole)
-        return shown;
-    free(shown);
-    return NULL;
-}
-
-static void notify(void *userdata, const char *id)
-{
-    (void)userdata;
-    tc_notify_request(id);
-}
-
-static char *sign_receipt(void *userdata, const char *call, char **ret_why)
-{
-    const struct place *place = userdata;
-    return tc_receipts_sign(place->receipts, call, ret_why);
-}
-
-static int serve_mcp(const struct tc_args *args, const struct tc_found *found,
-                     struct tc_receipts *receipts, struct tc_failure *failure)
-{
-    const char *workspace = tc_args_value(args, "workspace");
-    _autofree_ char *directory = getcwd(NULL, 0);
-    _autofree_ char *policy = directory ? absolute(directory, found->path) : NULL;
-    _autofree_ char *path = directory ? absolute(directory, workspace) : NULL;
-    struct place place = {.workspace = workspace,
-                          .digest = toolcage_policy_digest(found->policy),
-                          .policy = policy,
-                          .directory = directory,
-                          .workspace_path = path,
-                          .receipts = receipts};
-    bool queues = tc_args_has(args, "queue");
-    const struct tc_mcp_tools what = {.policy = found->policy,
-                                      .path = found->path,
-                                      .reloaded = reloaded,
-                                      .say = say,
-                                      .name = tc_args_value(args, "name"),
-                                      .narrow = prepare_call,
-                                      .userdata = &place,
-                                      .elicits = tc_args_has(args, "elicit"),
-                                      .queues = queues,
-                                      .streams = tc_args_has(args, "stream"),
-                                      .review = review_changes,
-                                      .notify = notify,
-                                      .keep = queues ? keep : NULL,
-                                      .receipt = receipts ? sign_receipt : NULL,
-                                      .receipts_required = tc_args_has(args, "receipts-required")};
-    const struct tc_writers writers = {.policy = found->policy, .workspace = workspace};
-    if (tc_notify_use(args, writers, failure))
-        return -1;
-    int rc = tc_mcp_serve(&what, STDIN_FILENO, STDOUT_FILENO, tc_failure_error(failure));
-    return tc_failure_of_pipes(failure, rc);
-}
-
-/* With or without receipts. */
-static int serve_pipes(const struct tc_args *args, const struct tc_found *found,
-                       struct tc_failure *failure)
-{
-    struct tc_receipts receipts;
-    if (!tc_args_has(args, "receipts") && !tc_args_has(args, "receipts-required"))
-        return serve_mcp(args, found, NULL, failure);
-    int rc = tc_receipts_open(&receipts, found->policy, failure);
-    if (!rc)
-        rc = serve_mcp(args, found, &receipts, failure);
-    tc_receipts_close(&receipts);
-    return rc;
-}
-
-static int check_pipes(const struct tc_args *args, const char *option, struct tc_failure *failure)
-{
-    _autofree_ char *hint = tc_cli_format("leave out --%s, or --listen", option);
-    if (!tc_args_has(args, option) || !tc_args_has(args, "listen"))
-        return 0;
-    return tc_failure_set(failure, TOOLCAGE_EUSAGE, hint,
-                          "--%s works over standard input and output only", option);
+    const struct tc_offered given = {.path = found->path,
+                                     .name = tc_args_value(args, "name"),
+                                     .workspace = tc_args_value(args, "workspace"),
+                                     .notify = tc_args_value(args, "notify"),
+                                     .elicits = tc_args_has(args, "elicit"),
+                                     .queues = tc_args_has(args, "queue"),
+                                     .streams = tc_args_has(args, "stream"),
+                                     .receipts = tc_args_has(args, "receipts"),
+                                     .receipts_required = tc_args_has(args, "receipts-required")};
+    const struct tc_httpd_way way = {.passed = -1};
+    struct tc_offer offer;
+    bool http = tc_args_has(args, "listen");
+    int rc = tc_offer_open(&offer, found->policy, &given, failure);
+    if (!rc && !http)
+        rc = tc_failure_of_pipes(failure, tc_mcp_serve(&offer.what, STDIN_FILENO, STDOUT_FILENO,
+                                                       tc_failure_error(failure)));
+    tc_offer_close(&offer);
+    return rc || !http ? rc : tc_httpd_become(args, found, &way, failure);
 }
 
 static int run_mcp(const struct tc_args *args)
 {
     _autofailure_ struct tc_failure failure = {0};
     _autofound_ struct tc_found found = {0};
-    static const char *const of_pipes[] = {"elicit", "queue", "notify", "receipts",
-                                           "receipts-required"};
-    const struct tc_httpd_way way = {.passed = -1};
     int rc = check_name(tc_args_value(args, "name"), &failure);
-    for (size_t i = 0; !rc && i < TC_COUNT(of_pipes); i++)
-        rc = check_pipes(args, of_pipes[i], &failure);
     if (!rc)
         rc = tc_httpd_check(args, &failure);
     if (!rc)
@@ -236,8 +104,7 @@ static int run_mcp(const struct tc_args *args)
                             "write a policy (toolcage init), or name one with --policy FILE",
                             "there is no policy here, so there are no tools to serve");
     if (!rc)
-        rc = tc_args_has(args, "listen") ? tc_httpd_become(args, &found, &way, &failure)
-                                         : serve_pipes(args, &found, &failure);
+        rc = serve(args, &found, &failure);
     return rc ? tc_failure_tell(&failure, args, NULL) : 0;
 }
 

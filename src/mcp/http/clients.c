@@ -44,6 +44,7 @@ struct tc_client *tc_client_new(struct tc_web *web, bool once)
     }
     client->core.server = &web->server;
     client->core.send = tc_exchange_send;
+    client->core.request = tc_exchange_notify;
     client->core.notify = tc_exchange_notify;
     client->web = web;
     client->used_ms = tc_mcp_now_ms();

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/verbs/offer.h"
 #include "mcp/handoff.h"
 #include "mcp/http/web.h"
 
@@ -24,7 +25,7 @@ enum { SIGNALS, LIBRARY, ENGINE, OTHERS }; /* the fixed entries of the poll set 
 
 struct program {
     struct tc_web web;
-    struct tc_mcp_tools what;
+    struct tc_offer offer;
     struct toolcage_policy *policy;
     json_t *config;
     const char **hosts;
@@ -59,6 +60,11 @@ static const char *text_of(const struct program *p, const char *key)
     return json_string_value(json_object_get(p->config, key));
 }
 
+static bool has(const struct program *p, const char *key)
+{
+    return json_is_true(json_object_get(p->config, key));
+}
+
 static bool take_config(struct program *p)
 {
     struct tc_web_config *c = &p->web.config;
@@ -70,50 +76,45 @@ static bool take_config(struct program *p)
     *c = (struct tc_web_config){
         .token = text_of(p, "token"),
         .operator_token = text_of(p, "operator_token"),
-        .console = json_is_true(json_object_get(p->config, "console")),
+        .console = has(p, "console"),
         .hosts = p->hosts,
         .port = (unsigned)json_integer_value(json_object_get(p->config, "port")),
         .certificate = text_of(p, "certificate"),
         .key = text_of(p, "key"),
         .idle_ms = json_integer_value(json_object_get(p->config, "idle_ms")),
         .calls_max = (size_t)json_integer_value(json_object_get(p->config, "calls")),
-        .local = json_is_true(json_object_get(p->config, "local")),
+        .local = has(p, "local"),
     };
     return p->hosts && (c->port || c->local) && c->idle_ms > 0 && text_of(p, "policy") &&
            text_of(p, "digest");
-}
-
-static int set_workspace(void *userdata, struct toolcage_call *call, struct toolcage_error **err)
-{
-    return toolcage_call_set(call, "workspace", userdata, err);
-}
-
-static void say(void *userdata, const char *line)
-{
-    struct pollfd ready = {.fd = STDERR_FILENO, .events = POLLOUT};
-    (void)userdata;
-    if (poll(&ready, 1, 0) == 1 && (ready.revents & POLLOUT))
-        (void)fprintf(stderr, "toolcage: %s\n", line);
 }
 
 /* 0, or an exit code after printing the reason. */
 static int load_program(struct program *p)
 {
     struct toolcage_error *err = NULL;
+    _autofailure_ struct tc_failure failure = {0};
     const char *workspace = text_of(p, "workspace");
+    const struct tc_offered given = {.path = text_of(p, "policy"),
+                                     .name = text_of(p, "name"),
+                                     .workspace = workspace,
+                                     .notify = text_of(p, "notify"),
+                                     .elicits = has(p, "elicit"),
+                                     .queues = has(p, "queue"),
+                                     .streams = has(p, "stream"),
+                                     .receipts = has(p, "receipts"),
+                                     .receipts_required = has(p, "receipts-required")};
     int rc = toolcage_policy_load_file(text_of(p, "policy"), &p->policy, &err);
     if (rc < 0)
         return complain_of(rc, err);
     if (strcmp(toolcage_policy_digest(p->policy), text_of(p, "digest")) != 0)
         return complain("the policy has changed while the server started", "start it again");
-    p->what = (struct tc_mcp_tools){.policy = p->policy,
-                                    .path = p->web.config.calls_max ? NULL : text_of(p, "policy"),
-                                    .say = say,
-                                    .name = text_of(p, "name"),
-                                    .narrow = workspace ? set_workspace : NULL,
-                                    .streams = json_is_true(json_object_get(p->config, "streams")),
-                                    .userdata = (void *)workspace};
-    rc = tc_mcp_open(&p->web.server, &p->what, &err);
+    if (tc_offer_open(&p->offer, p->policy, &given, &failure))
+        return tc_failure_tell(&failure, &(const struct tc_args){0}, NULL);
+    if (p->web.config.calls_max)
+        p->offer.what.path = NULL; /* the API keeps its policy */
+    p->offer.what.answer_ms = p->web.config.idle_ms;
+    rc = tc_mcp_open(&p->web.server, &p->offer.what, &err);
     if (rc == 0 && p->web.config.calls_max)
         rc = tc_api_open(&(struct tc_api_config){.policy = p->policy,
                                                  .workspace = workspace,
@@ -197,8 +198,7 @@ static bool watch_calls(struct program *p, size_t *ret_count)
     p->fds[ENGINE] = (struct pollfd){.fd = server->engine ? toolcage_engine_fd(server->engine) : -1,
                                      .events = POLLIN};
     for (size_t i = 0; i < server->call_count; i++)
-        p->fds[at++] =
-            (struct pollfd){.fd = toolcage_call_fd(server->calls[i].call), .events = POLLIN};
+        p->fds[at++] = (struct pollfd){.fd = tc_mcp_fd(&server->calls[i]), .events = POLLIN};
     if (api)
         tc_api_watch(p->web.api, p->fds + at);
     at += api;
@@ -212,8 +212,11 @@ static bool watch_calls(struct program *p, size_t *ret_count)
 static int wait_ms(const struct program *p)
 {
     unsigned long long library = 0;
-    int most = p->web.wires || p->web.clients ? TICK_MS : -1;
-    int progress = tc_mcp_progress_ms(&p->web.server), reload = tc_mcp_reload_ms(&p->web.server);
+    const struct tc_mcp *server = &p->web.server;
+    int most = p->web.wires || p->web.clients || server->call_count ? TICK_MS : -1;
+    int progress = tc_mcp_progress_ms(server), reload = tc_mcp_reload_ms(server);
+    int queue = tc_mcp_queue_ms(server);
+    most = queue >= 0 && queue < most ? queue : most;
     most = progress >= 0 && progress < most ? progress : most;
     most = p->web.clients && reload >= 0 && reload < most ? reload : most;
     int api = p->web.api ? tc_api_wait_ms(p->web.api) : -1;
@@ -248,6 +251,7 @@ static void step(struct program *p, size_t count)
             tc_mcp_dispatch(server, i);
     if (p->fds[ENGINE].revents)
         tc_mcp_lost(server);
+    tc_mcp_look(server);
     tc_mcp_progress(server);
     if (p->web.clients) {
         tc_mcp_refresh(server, true);
@@ -291,6 +295,7 @@ static void end_server(struct program *p)
         tc_client_free(web->clients);
     tc_api_close(web->api);
     tc_mcp_close(&web->server);
+    tc_offer_close(&p->offer);
     (void)toolcage_policy_unref(p->policy);
     json_decref(p->config);
     free(p->hosts);

@@ -65,8 +65,6 @@ def lists_depend_on_queue(place, policy):
         )
     with Elicited(place, policy, "--elicit") as server:
         cli.check("error" in server.call("byhand", {}), "ManualOnly is not called without --queue")
-    done = place.run("mcp", "--policy", policy, "--queue", "--listen", "127.0.0.1:0")
-    cli.check(done.code == 125 and "standard input" in done.err, "--queue is refused over HTTP", done)
 
 
 def person_answers_waiting_calls(place, policy):

@@ -20,6 +20,7 @@ from mcp.client import Client  # noqa: E402
 from mcp.client.sse import sse_client  # noqa: E402
 from mcp.client.streamable_http import streamable_http_client  # noqa: E402
 from mcp.shared._httpx_utils import create_mcp_http_client  # noqa: E402
+from mcp.types import ElicitResult  # noqa: E402
 from web import Web  # noqa: E402
 
 
@@ -70,6 +71,37 @@ async def python(web):
     await drive(sse_client(web.url("/sse"), headers=heads), "legacy", "Python, SSE")
 
 
+async def approve(web):
+    """The client's own form of a question; what it is answered decides."""
+    heads = {"Authorization": f"Bearer {web.token}"}
+    for way in ("legacy", "auto", "SSE"):
+        for answer in ("yes", "no"):
+            asked = []
+
+            async def elicit(_, params, answer=answer, asked=asked):
+                asked.append(params.message)
+                return ElicitResult(action="accept", content={"answer": answer})
+
+            async with create_mcp_http_client(headers=heads) as http:
+                transport = (
+                    sse_client(web.url("/sse"), headers=heads)
+                    if way == "SSE"
+                    else streamable_http_client(web.url(), http_client=http)
+                )
+                mode = "auto" if way == "auto" else "legacy"
+                async with Client(transport, mode=mode, elicitation_callback=elicit) as client:
+                    result = await client.call_tool("say", {"text": "hello"})
+            cli.check(
+                result.is_error == (answer == "no")
+                and ("said hello" in str(result)) == (answer == "yes")
+                and len(asked) == 1
+                and "hello" in asked[0]
+                and ("toolcage/receipt" in (result.meta or {})) == (answer == "yes"),
+                f"Python, {way}: a call that needs an approval is answered {answer}",
+                (asked, result),
+            )
+
+
 def typescript(web):
     done = subprocess.run(
         [
@@ -107,7 +139,15 @@ def typescript(web):
 place, policy, mark = scene.place_with_policy()
 with open(policy, "a", encoding="utf-8") as more:
     more.write('\n[tool.brief]\ndescription = "Takes two seconds."\ncommand = ["sleep", "2"]\n')
+approval = place.write(
+    "home/project/approval.toml",
+    '[audit]\n[tool.say]\ntier = "HumanApprove"\nbackend = "process"\ncommand = ["echo", "said", "{text}"]\n'
+    'arguments.text = { type = "string" }\n',
+)
+place.run("receipt", "key")
 with place, Web(place, policy) as web:
     anyio.run(python, web)
     typescript(web)
+    with Web(place, approval, "--elicit", "--receipts") as asking:
+        anyio.run(approve, asking)
 cli.finish()
