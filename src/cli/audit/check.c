@@ -11,35 +11,12 @@
 
 struct tc_recheck {
     struct toolcage_engine *engine;
-    struct toolcage_policy *policy;
-    FILE *out;
+    struct toolcage_policy *policy, *before; /* NULL: there was none */
+    FILE *out;                               /* NULL: says nothing */
     bool json;
     int64_t calls, broken, unknown;
     bool any; /* the current call has a refusal */
 };
-
-struct tc_recheck *tc_recheck_new(struct toolcage_policy *policy, FILE *out, bool json,
-                                  struct toolcage_error **err)
-{
-    struct tc_recheck *r = calloc(1, sizeof(*r));
-    if (!r || toolcage_engine_new(&r->engine, err)) {
-        free(r);
-        return NULL;
-    }
-    r->policy = policy;
-    r->out = out;
-    r->json = json;
-    if (json)
-        (void)fputs("{\"refused\":[", out);
-    return r;
-}
-
-void tc_recheck_free(struct tc_recheck *r)
-{
-    if (r)
-        (void)toolcage_engine_unref(r->engine);
-    free(r);
-}
 
 /* ---- what is refused ---- */
 
@@ -49,6 +26,10 @@ static void put_refusal(struct tc_recheck *r, const struct tc_past_call *past, c
 {
     _autofree_ char *id = tc_json_text(tc_json_get(past->decision, "call"));
     r->broken += !r->any;
+    if (!r->out) {
+        r->any = true;
+        return;
+    }
     if (r->json) {
         (void)fprintf(r->out, "%s{\"call\":", r->broken > 1 || r->any ? "," : "");
         tc_cli_json_string(r->out, id ? id : "");
@@ -164,38 +145,75 @@ static void check_grant(struct tc_recheck *r, const struct tc_past_call *past,
 
 /* ---- a call ---- */
 
-bool tc_recheck_take(void *context, const struct tc_past_call *past)
+static void check_call(struct tc_recheck *r, const struct tc_past_call *past)
 {
-    struct tc_recheck *r = context;
     _autoerror_ struct toolcage_error *err = NULL;
     struct toolcage_call *call = NULL;
-    if (!tc_scan_is(tc_json_get(past->decision, "kind"), "run"))
-        return true;
-    r->calls++;
-    r->any = false;
-    if (!tc_past_known(past)) {
-        r->unknown++;
-        return true;
-    }
     if (tc_past_again(r->engine, r->policy, past, NULL, &call, &err))
         put_error(r, past, err);
     else
         check_grant(r, past, call);
     (void)toolcage_call_unref(call);
+}
+
+static bool was_broken(const struct tc_recheck *r, const struct tc_past_call *past)
+{
+    struct tc_recheck before = {.engine = r->engine, .policy = r->before};
+    if (r->before)
+        check_call(&before, past);
+    return before.any;
+}
+
+static bool take(void *context, const struct tc_past_call *past)
+{
+    struct tc_recheck *r = context;
+    bool known = tc_past_known(past);
+    if (!tc_scan_is(tc_json_get(past->decision, "kind"), "run") || (known && was_broken(r, past)))
+        return true;
+    r->calls++;
+    r->any = false;
+    r->unknown += !known;
+    if (known)
+        check_call(r, past);
     return true;
 }
 
-int64_t tc_recheck_end(struct tc_recheck *r)
+static void put_totals(const struct tc_recheck *r)
 {
     if (r->json)
         (void)fprintf(r->out,
                       "],\"calls\":%" PRId64 ",\"broken\":%" PRId64 ",\"unknown\":%" PRId64 "}\n",
                       r->calls, r->broken, r->unknown);
     else
-        (void)fprintf(r->out, "this policy breaks %" PRId64 " of %" PRId64 " recorded calls\n",
-                      r->broken, r->calls);
+        (void)fprintf(r->out, "this %s breaks %" PRId64 " of %" PRId64 " recorded calls\n",
+                      r->before ? "change" : "policy", r->broken, r->calls);
     if (!r->json && r->unknown)
         (void)fprintf(r->out, "not checked: %" PRId64 ", of which the log has digests only\n",
                       r->unknown);
-    return r->broken;
+}
+
+char *tc_recheck_text(int dir, const struct tc_past_filter *filter, struct toolcage_policy *policy,
+                      struct toolcage_policy *before, bool json, int64_t *ret_broken,
+                      struct tc_failure *failure)
+{
+    char *shown = NULL;
+    size_t size = 0;
+    struct tc_recheck r = {.policy = policy, .before = before, .json = json};
+    int rc = toolcage_engine_new(&r.engine, tc_failure_error(failure));
+    if (!rc)
+        r.out = open_memstream(&shown, &size);
+    if (r.out) {
+        (void)fputs(json ? "{\"refused\":[" : "", r.out);
+        rc = tc_past_read(dir, filter, take, &r, failure);
+        put_totals(&r);
+    }
+    (void)toolcage_engine_unref(r.engine);
+    char *text = r.out ? tc_cli_text(r.out, &shown) : NULL;
+    *ret_broken = r.broken;
+    if (!rc && !text)
+        rc = tc_failure_set(failure, TOOLCAGE_EMEMORY, TC_CLI_FREE_MEMORY, "out of memory");
+    if (!rc)
+        return text;
+    free(text);
+    return NULL;
 }

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "audit/reader.h"
+#include "audit/when.h"
+#include "cli/show/say.h"
 #include "text/shell.h"
 
 enum { OPEN_MAX = 1000, COMMAND_MAX = 160 };
@@ -115,6 +117,42 @@ int tc_past_log(const char *directory, struct tc_failure *failure)
               "holds could be anybody's"
             : "name the directory of a log: --directory DIR",
         "cannot read the audit log %s: %s", path, strerror(saved));
+}
+
+int tc_past_fail(struct tc_failure *failure)
+{
+    return tc_failure_set(failure, TOOLCAGE_ESYSTEM, "see who owns its files",
+                          "cannot read the audit log: %s", strerror(errno));
+}
+
+int tc_past_read(int dir, const struct tc_past_filter *filter, tc_past_fn *fn, void *context,
+                 struct tc_failure *failure)
+{
+    struct tc_past past = {.filter = filter, .fn = fn, .context = context};
+    struct tc_audit_cursor cursor = {.dir = dir};
+    int rc = tc_audit_read(&cursor, tc_past_take, &past) < 0 ? tc_past_fail(failure) : 0;
+    tc_past_rest(&past);
+    if (past.damaged)
+        tc_cli_say("%zu records are damaged: toolcage audit verify", past.damaged);
+    if (past.memory)
+        rc = tc_failure_set(failure, TOOLCAGE_EMEMORY, TC_CLI_FREE_MEMORY, "out of memory");
+    tc_past_done(&past);
+    tc_audit_cursor_done(&cursor);
+    return rc;
+}
+
+int tc_past_time(const struct tc_args *args, const char *option, char to[TC_PAST_TIME_SIZE],
+                 const char **ret, struct tc_failure *failure)
+{
+    const char *said = tc_args_value(args, option);
+    if (!said)
+        return 0;
+    *ret = to;
+    return tc_audit_when(said, to, TC_PAST_TIME_SIZE)
+               ? 0
+               : tc_failure_set(failure, TOOLCAGE_EUSAGE,
+                                "write 2026-01-31, 2026-01-31T12:00 (UTC), or 30m, 2h, 7d",
+                                "--%s %s is not a time", option, said);
 }
 
 /* ---- decisions and results ---- */

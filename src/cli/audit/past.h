@@ -44,6 +44,19 @@ struct tc_past {
 /* Opens a log: the one in this directory; NULL: that of the user. -1 with the failure. */
 int tc_past_log(const char *directory, struct tc_failure *failure);
 
+/* Passes the calls of the log in `dir` that match to `fn`, and says if records are damaged. 0, or
+ * -1 with the failure. */
+int tc_past_read(int dir, const struct tc_past_filter *filter, tc_past_fn *fn, void *context,
+                 struct tc_failure *failure);
+/* Sets the failure of a log that cannot be read, from errno. Returns -1. */
+int tc_past_fail(struct tc_failure *failure);
+
+/* Reads the option (--since, --until), if it is given, as a time of the log: *ret is then `to`. 0,
+ * or -1 with the failure. */
+enum { TC_PAST_TIME_SIZE = 32 };
+int tc_past_time(const struct tc_args *args, const char *option, char to[TC_PAST_TIME_SIZE],
+                 const char **ret, struct tc_failure *failure);
+
 /* Takes one record, with a struct tc_past as context: for tc_audit_read(). */
 bool tc_past_take(void *past, const char *record, size_t length);
 /* Passes on the calls without a result. */
@@ -117,16 +130,12 @@ void tc_prune_free(struct tc_prune *prune);
 
 /* ---- check.c ---- */
 
-/* Checks recorded calls under a policy (borrowed) and prints what it would refuse to `out`. */
-struct tc_recheck;
-/* NULL with the error, or without one: memory is exhausted. */
-struct tc_recheck *tc_recheck_new(struct toolcage_policy *policy, FILE *out, bool json,
-                                  struct toolcage_error **err);
-/* Checks one call, with a struct tc_recheck as context. */
-bool tc_recheck_take(void *recheck, const struct tc_past_call *call);
-/* Ends the report; returns how many calls the policy breaks. */
-int64_t tc_recheck_end(struct tc_recheck *recheck);
-void tc_recheck_free(struct tc_recheck *recheck);
+/* What a policy would refuse of recorded calls, as text or as one line of JSON; owned. With
+ * `before` only the calls count that this policy would allow (both borrowed). NULL with the
+ * failure. */
+char *tc_recheck_text(int dir, const struct tc_past_filter *filter, struct toolcage_policy *policy,
+                      struct toolcage_policy *before, bool json, int64_t *ret_broken,
+                      struct tc_failure *failure);
 
 /* ---- otlp.c ---- */
 

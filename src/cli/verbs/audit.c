@@ -78,7 +78,7 @@ struct audit {
     const struct tc_args *args;
     struct tc_failure *failure;
     struct tc_past_filter filter;
-    char since[32], until[32];
+    char since[TC_PAST_TIME_SIZE], until[TC_PAST_TIME_SIZE];
     size_t limit;
     bool json;
     int dir;
@@ -108,32 +108,21 @@ static int read_number(struct audit *a, const char *option, size_t *ret)
     return 0;
 }
 
+static int fail_memory(struct audit *a)
+{
+    return tc_failure_set(a->failure, TOOLCAGE_EMEMORY, TC_CLI_FREE_MEMORY, "out of memory");
+}
+
 static int open_log(struct audit *a)
 {
     a->dir = tc_past_log(tc_args_value(a->args, "directory"), a->failure);
     return a->dir < 0 ? -1 : 0;
 }
 
-static int fail_read(const struct audit *a)
-{
-    return tc_failure_set(a->failure, TOOLCAGE_ESYSTEM, "see who owns its files",
-                          "cannot read the audit log: %s", strerror(errno));
-}
-
 /* Passes the calls that match to `fn`. */
 static int read_calls(struct audit *a, tc_past_fn *fn, void *context)
 {
-    struct tc_past past = {.filter = &a->filter, .fn = fn, .context = context};
-    struct tc_audit_cursor cursor = {.dir = a->dir};
-    int rc = tc_audit_read(&cursor, tc_past_take, &past) < 0 ? fail_read(a) : 0;
-    tc_past_rest(&past);
-    if (past.damaged)
-        tc_cli_say("%zu records are damaged: toolcage audit verify", past.damaged);
-    if (past.memory)
-        rc = tc_failure_set(a->failure, TOOLCAGE_EMEMORY, TC_CLI_FREE_MEMORY, "out of memory");
-    tc_past_done(&past);
-    tc_audit_cursor_done(&cursor);
-    return rc;
+    return tc_past_read(a->dir, &a->filter, fn, context, a->failure);
 }
 
 /* ---- list ---- */
@@ -206,7 +195,7 @@ static int list_newest(struct audit *a)
 {
     a->newest = calloc(2 * a->limit, sizeof(*a->newest));
     if (!a->newest)
-        return tc_failure_set(a->failure, TOOLCAGE_EMEMORY, TC_CLI_FREE_MEMORY, "out of memory");
+        return fail_memory(a);
     int rc = read_calls(a, keep_call, a);
     forget_oldest(a);
     for (size_t i = a->kept; i-- > 0;) {
@@ -349,7 +338,7 @@ static int verify(struct audit *a)
     size_t size = 0;
     FILE *out = open_memstream(&faults, &size);
     if (!out)
-        return tc_failure_set(a->failure, TOOLCAGE_EMEMORY, TC_CLI_FREE_MEMORY, "out of memory");
+        return fail_memory(a);
     int rc = tc_audit_verify(a->dir, anchor, a->json ? put_json_fault : put_fault, out, &found);
     int saved = errno;
     _autofree_ char *said = tc_cli_text(out, &faults);
@@ -373,7 +362,7 @@ static int print_stats(struct audit *a)
     FILE *out = stats ? open_memstream(&shown, &size) : NULL;
     if (!out) {
         tc_stats_free(stats);
-        return tc_failure_set(a->failure, TOOLCAGE_EMEMORY, TC_CLI_FREE_MEMORY, "out of memory");
+        return fail_memory(a);
     }
     a->filter.settles = true;
     int rc = read_calls(a, tc_stats_take, stats);
@@ -406,7 +395,7 @@ static int follow(struct audit *a)
     struct tc_audit_cursor cursor = {.dir = a->dir};
     int rc = 0;
     while (!rc && !a->failure->code) {
-        rc = tc_audit_read(&cursor, tc_past_take, &past) < 0 ? fail_read(a) : 0;
+        rc = tc_audit_read(&cursor, tc_past_take, &past) < 0 ? tc_past_fail(a->failure) : 0;
         past.fn = follow_call;
         (void)usleep(FOLLOW_MS * 1000);
     }
@@ -417,44 +406,20 @@ static int follow(struct audit *a)
 
 /* ---- check ---- */
 
-static int print_checked(struct audit *a, struct toolcage_policy *policy)
-{
-    char *shown = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&shown, &size);
-    struct tc_recheck *recheck =
-        out ? tc_recheck_new(policy, out, a->json, tc_failure_error(a->failure)) : NULL;
-    int rc = recheck ? read_calls(a, tc_recheck_take, recheck) : -1;
-    int64_t broken = rc ? 0 : tc_recheck_end(recheck);
-    tc_recheck_free(recheck);
-    if (!out || rc) {
-        if (out)
-            free(tc_cli_text(out, &shown));
-        return a->failure->error || a->failure->code
-                   ? -1
-                   : tc_failure_set(a->failure, TOOLCAGE_EMEMORY, TC_CLI_FREE_MEMORY,
-                                    "out of memory");
-    }
-    rc = tc_cli_print_text(a->json ? TC_PAINT_NOTHING : TC_PAINT_ROWS, out, &shown);
-    return rc ? rc : broken ? EXIT_FAULTS : 0;
-}
-
 static int check(struct audit *a)
 {
     struct toolcage_policy *policy = NULL;
+    int64_t broken = 0;
     if (toolcage_policy_load_file(a->args->operands[1], &policy, tc_failure_error(a->failure)))
         return -1;
-    int rc = print_checked(a, policy);
+    char *shown = tc_recheck_text(a->dir, &a->filter, policy, NULL, a->json, &broken, a->failure);
     (void)toolcage_policy_unref(policy);
-    return rc;
+    int rc = !shown ? -1 : tc_cli_print_painted(a->json ? TC_PAINT_NOTHING : TC_PAINT_ROWS, shown);
+    free(shown);
+    return rc ? rc : broken ? EXIT_FAULTS : 0;
 }
 
 /* ---- replay, prune ---- */
-
-static int fail_memory(struct audit *a)
-{
-    return tc_failure_set(a->failure, TOOLCAGE_EMEMORY, TC_CLI_FREE_MEMORY, "out of memory");
-}
 
 static int replay_under(struct audit *a, struct toolcage_policy *policy, size_t most)
 {
@@ -511,7 +476,7 @@ static int prune(struct audit *a)
         return tc_failure_set(a->failure, TOOLCAGE_ESYSTEM,
                               "try again when no call runs; the directory must belong to you alone",
                               "cannot lock what is kept for replays: %s", strerror(errno));
-    int rc = tc_audit_read(&cursor, tc_prune_take, prune) < 0 ? fail_read(a) : 0;
+    int rc = tc_audit_read(&cursor, tc_prune_take, prune) < 0 ? tc_past_fail(a->failure) : 0;
     tc_audit_cursor_done(&cursor);
     if (!rc && tc_prune_run(prune, &removed, &left) < 0)
         rc = errno == EBADMSG
@@ -531,9 +496,7 @@ static int print_spans(struct audit *a)
     size_t size = 0;
     FILE *out = open_memstream(&shown, &size);
     struct tc_spans *spans = out ? tc_spans_new(out) : NULL;
-    int rc =
-        spans ? read_calls(a, tc_spans_take, spans)
-              : tc_failure_set(a->failure, TOOLCAGE_EMEMORY, TC_CLI_FREE_MEMORY, "out of memory");
+    int rc = spans ? read_calls(a, tc_spans_take, spans) : fail_memory(a);
     tc_spans_end(spans);
     _autofree_ char *request = out ? tc_cli_text(out, &shown) : NULL;
     return rc ? rc : request ? tc_cli_print(request, size) : tc_cli_no_memory();
@@ -579,19 +542,6 @@ static int check_taken(struct audit *a, size_t action)
     return 0;
 }
 
-static int read_time(struct audit *a, const char *option, char *to, size_t size, const char **ret)
-{
-    const char *said = tc_args_value(a->args, option);
-    if (!said)
-        return 0;
-    *ret = to;
-    return tc_audit_when(said, to, size)
-               ? 0
-               : tc_failure_set(a->failure, TOOLCAGE_EUSAGE,
-                                "write 2026-01-31, 2026-01-31T12:00 (UTC), or 30m, 2h, 7d",
-                                "--%s %s is not a time", option, said);
-}
-
 static bool is_status(const char *word)
 {
     static const char *const words[] = {"ok",        "failed", "timeout",    "limit", "denied",
@@ -621,9 +571,9 @@ static int read_options(struct audit *a)
                               "--path %s is not absolute", a->filter.path);
     if (tc_args_has(a->args, "limit") && read_number(a, "limit", &a->limit))
         return -1;
-    if (read_time(a, "since", a->since, sizeof(a->since), &a->filter.since))
+    if (tc_past_time(a->args, "since", a->since, &a->filter.since, a->failure))
         return -1;
-    return read_time(a, "until", a->until, sizeof(a->until), &a->filter.until);
+    return tc_past_time(a->args, "until", a->until, &a->filter.until, a->failure);
 }
 
 static int run_action(struct audit *a)

@@ -19,36 +19,17 @@
 
 struct learned {
     struct tc_past_filter filter;
-    char since[32];
+    char since[TC_PAST_TIME_SIZE];
     struct tc_found found;
     struct tc_failure *failure;
     int dir;
 };
 
-static int read_calls(const struct learned *l, tc_past_fn *fn, void *context)
-{
-    struct tc_past past = {.filter = &l->filter, .fn = fn, .context = context};
-    struct tc_audit_cursor cursor = {.dir = l->dir};
-    int rc = tc_audit_read(&cursor, tc_past_take, &past) < 0
-                 ? tc_failure_set(l->failure, TOOLCAGE_ESYSTEM, "see who owns its files",
-                                  "cannot read the audit log: %s", strerror(errno))
-                 : 0;
-    tc_past_rest(&past);
-    if (past.damaged)
-        tc_cli_say("%zu records are damaged: toolcage audit verify", past.damaged);
-    tc_past_done(&past);
-    tc_audit_cursor_done(&cursor);
-    return rc;
-}
-
 static int begin(struct learned *l, const struct tc_args *args)
 {
-    const char *since = tc_args_value(args, "since");
     l->filter.tool = tc_args_value(args, "tool");
-    if (since && !tc_audit_when(since, l->since, sizeof(l->since)))
-        return tc_failure_set(l->failure, TOOLCAGE_EUSAGE, "write 2h, 7d or 2026-01-31T12:00",
-                              "--since %s is not a time", since);
-    l->filter.since = since ? l->since : NULL;
+    if (tc_past_time(args, "since", l->since, &l->filter.since, l->failure))
+        return -1;
     if (tc_lookup(tc_args_value(args, "policy"), TC_LOOKUP_ANY, &l->found, l->failure))
         return -1;
     if (!l->found.path || l->found.preset)
@@ -63,23 +44,16 @@ static int begin(struct learned *l, const struct tc_args *args)
 /* Says whether the calls would run under it. */
 static int check_calls(const struct learned *l, struct toolcage_policy *learned)
 {
-    char *shown = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&shown, &size);
-    struct tc_recheck *recheck =
-        out ? tc_recheck_new(learned, out, false, tc_failure_error(l->failure)) : NULL;
-    int rc = recheck ? read_calls(l, tc_recheck_take, recheck) : -1;
-    if (recheck)
-        (void)tc_recheck_end(recheck);
-    tc_recheck_free(recheck);
-    _autofree_ char *text = out ? tc_cli_text(out, &shown) : NULL;
+    int64_t broken;
+    _autofree_ char *text =
+        tc_recheck_text(l->dir, &l->filter, learned, NULL, false, &broken, l->failure);
     size_t length = text ? strlen(text) : 0;
     while (length && text[length - 1] == '\n')
         text[--length] = '\0';
     const char *last = text ? strrchr(text, '\n') : NULL;
-    if (!rc && text)
+    if (text)
         tc_cli_say("%s", last ? last + 1 : text);
-    return rc;
+    return text ? 0 : -1;
 }
 
 /* A policy that grants more than the one that it is learned under is not printed. */
@@ -124,7 +98,7 @@ static int learn(struct learned *l, const struct tc_args *args)
         return tc_failure_set(l->failure, TOOLCAGE_ESYSTEM, "name another with --policy",
                               "cannot open %s: %s", l->found.path, strerror(errno));
     struct tc_used *used = tc_used_new(l->found.policy, file, tc_failure_error(l->failure));
-    int rc = used ? read_calls(l, tc_used_take, used) : -1;
+    int rc = used ? tc_past_read(l->dir, &l->filter, tc_used_take, used, l->failure) : -1;
     size_t calls = rc ? 0 : tc_used_calls(used);
     _autofree_ char *text = calls ? tc_used_write(used) : NULL;
     tc_used_free(used);

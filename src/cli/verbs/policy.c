@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/audit/past.h"
 #include "cli/call/dangers.h"
 #include "cli/call/lookup.h"
 #include "cli/call/trust.h"
@@ -55,9 +56,12 @@ const struct tc_verb tc_verb_policy_digest = {
 
 /* ---- diff: what one policy allows beyond another ---- */
 
-enum { TC_EXIT_WIDENED = 1 };
+enum { TC_EXIT_WIDENED = 1, TC_EXIT_BREAKS = 2 }; /* 3: both */
 
 static const struct tc_option diff_options[] = {
+    {"against-history", 0, NULL, NULL, "also say which recorded calls the new policy breaks"},
+    {"since", 0, "TIME", NULL, "with it: only calls from then on: 2026-01-31, 2h, 7d"},
+    {"directory", 0, "DIR", NULL, "with it: another audit log than yours, such as a copy"},
     TC_OPTION_JSON,
     TC_OPTION_HELP,
     {0},
@@ -101,54 +105,97 @@ static char *diff_text(const char *json, bool brief)
     return tc_cli_text(out, &all);
 }
 
-static int print_diff_text(const char *json)
+static int print_diff_text(const char *json, const char *history)
 {
     _autofree_ char *all = diff_text(json, false);
-    return all ? tc_cli_print_painted(TC_PAINT_SIGNS, *all ? all : "both grant the same\n")
-               : tc_cli_no_memory();
+    if (!all)
+        return tc_cli_no_memory();
+    int rc = tc_cli_print_painted(TC_PAINT_SIGNS, *all ? all : "both grant the same\n");
+    return rc || !history ? rc : tc_cli_print_painted(TC_PAINT_ROWS, history);
 }
 
-static int print_diff(const struct tc_args *args, const char *json)
+/* `history`: the calls that break; NULL: they were not asked for. */
+static int print_diff(const struct tc_args *args, const char *json, const char *history)
 {
-    int rc = tc_args_has(args, "json") ? tc_cli_print_line(json) : print_diff_text(json);
-    if (rc)
-        return rc;
-    return tc_json_true(tc_json_get(tc_json_of(json), "widened")) ? TC_EXIT_WIDENED : 0;
+    if (!tc_args_has(args, "json"))
+        return print_diff_text(json, history);
+    _autofree_ char *both = history ? tc_cli_format("%.*s,\"history\":%.*s}", (int)strlen(json) - 1,
+                                                    json, (int)strcspn(history, "\n"), history)
+                                    : strdup(json);
+    return both ? tc_cli_print_line(both) : tc_cli_no_memory();
+}
+
+/* Calls of the log that only `from` would allow; owned. NULL with the failure. */
+static char *check_history(const struct tc_args *args, struct toolcage_policy *from,
+                           struct toolcage_policy *to, int64_t *ret_broken,
+                           struct tc_failure *failure)
+{
+    struct tc_past_filter filter = {0};
+    char since[TC_PAST_TIME_SIZE];
+    if (tc_past_time(args, "since", since, &filter.since, failure))
+        return NULL;
+    _autofd_ int dir = tc_past_log(tc_args_value(args, "directory"), failure);
+    return dir < 0 ? NULL
+                   : tc_recheck_text(dir, &filter, to, from, tc_args_has(args, "json"), ret_broken,
+                                     failure);
+}
+
+static int check_diff_options(const struct tc_args *args, struct tc_failure *failure)
+{
+    static const char *const need[] = {"since", "directory"};
+    for (size_t i = 0; i < TC_COUNT(need); i++)
+        if (tc_args_has(args, need[i]) && !tc_args_has(args, "against-history"))
+            return tc_failure_set(failure, TOOLCAGE_EUSAGE, "add --against-history",
+                                  "--%s is about recorded calls", need[i]);
+    return 0;
 }
 
 static int run_diff(const struct tc_args *args)
 {
     _autofailure_ struct tc_failure failure = {0};
+    _autofree_ char *history = NULL;
     struct toolcage_policy *from = NULL, *to = NULL;
     char *json = NULL;
-    int rc = toolcage_policy_load_file(args->operands[0], &from, tc_failure_error(&failure));
+    int64_t broken = 0;
+    int rc = check_diff_options(args, &failure);
+    if (!rc)
+        rc = toolcage_policy_load_file(args->operands[0], &from, tc_failure_error(&failure));
     if (!rc)
         rc = toolcage_policy_load_file(args->operands[1], &to, tc_failure_error(&failure));
     if (!rc)
         rc = toolcage_policy_diff_json(from, to, &json, tc_failure_error(&failure));
+    if (!rc && tc_args_has(args, "against-history") &&
+        !(history = check_history(args, from, to, &broken, &failure)))
+        rc = -1;
     (void)toolcage_policy_unref(from);
     (void)toolcage_policy_unref(to);
-    if (rc) {
+    if (rc)
         (void)tc_failure_tell(&failure, args, NULL);
-        return TC_EXIT_FAILURE;
-    }
-    rc = print_diff(args, json);
+    bool widened = json && tc_json_true(tc_json_get(tc_json_of(json), "widened"));
+    int code = rc ? TC_EXIT_FAILURE : print_diff(args, json, history);
     toolcage_free(json);
-    return rc;
+    return code ? code : (widened ? TC_EXIT_WIDENED : 0) | (broken ? TC_EXIT_BREAKS : 0);
 }
 
 const struct tc_verb tc_verb_policy_diff = {
     .name = "policy diff",
-    .operands = "OLD NEW",
+    .operands = "[--against-history] OLD NEW",
     .summary = "what one policy grants more or less than another",
     .text = "Meanings are compared, not the files: + is more, - is less. What cannot be "
             "compared counts as\n"
             "more, and says so. Relative paths start at each file's own directory.\n"
             "\n"
-            "exit codes: 0 nothing was widened, 1 something was, 125 a file cannot be read\n"
+            "--against-history checks recorded calls of the audit log under both: a call that OLD "
+            "allows and\n"
+            "NEW would refuse, or what it did, is listed. Nothing runs.\n"
+            "\n"
+            "exit codes: 0 nothing was widened, 1 something was, 2 recorded calls break, 3 both, "
+            "125 a file\n"
+            "cannot be read\n"
             "\n"
             "examples:\n"
-            "  toolcage policy diff toolcage.toml proposed.toml\n",
+            "  toolcage policy diff toolcage.toml proposed.toml\n"
+            "  toolcage policy diff toolcage.toml proposed.toml --against-history --since 7d\n",
     .options = diff_options,
     .least = 2,
     .most = 2,

@@ -427,6 +427,49 @@ def list_is_filtered():
             )
 
 
+def compare_with_history(place, stricter):
+    """The calls of the log are one of a tool that OLD lacks, and two of a tool that both have."""
+    old = place.write(
+        "home/old.toml", '[tool.say]\ncommand = ["echo", "said", "{text}"]\narguments.text = {}\n'
+    )
+
+    def diff(*words):
+        return place.run("policy", "diff", "--against-history", *words)
+
+    answer, found = diff(old, stricter), json.loads(diff("--json", old, stricter).out)
+    check(
+        answer.code == 3
+        and "this change breaks 1 of 2 recorded calls" in answer.out
+        and "at most 4 are allowed" in answer.out
+        and "new.toml:4" in answer.out
+        and "tool.work" in answer.out,
+        "policy diff --against-history lists the calls that only the old policy allows",
+        answer,
+    )
+    check(
+        found["widened"]
+        and (found["history"]["calls"], found["history"]["broken"], len(found["history"]["refused"]))
+        == (2, 1, 1),
+        "and has JSON",
+        found,
+    )
+    narrow = place.write(
+        "home/narrow.toml", open(old, encoding="utf-8").read().replace("{}", "{ maxLength = 4 }")
+    )
+    answer = diff(old, narrow)
+    check(answer.code == 2, "a change that only breaks calls has its own exit code", answer)
+    answer = diff(old, old)
+    check(answer.code == 0 and "breaks 0 of 2" in answer.out, "an equal policy breaks none", answer)
+    answer = diff("--since", "2099-01-01", old, narrow)
+    check(answer.code == 0 and "breaks 0 of 0" in answer.out, "the time of the calls can be given", answer)
+    answer = place.run("policy", "diff", "--since", "1d", old, narrow)
+    check(answer.code == 125 and "add --against-history" in answer.err, "but not alone", answer)
+    answer = diff("--directory", place.root + "/none", old, narrow)
+    check(
+        answer.code == 125 and "cannot read the audit log" in answer.err, "a missing log is an error", answer
+    )
+
+
 def other_policy_is_checked_against_the_log():
     with arrange() as place:
         place.run("call", "say", '{"text": "ab"}')
@@ -481,6 +524,7 @@ filesystem = {{ readable = ["{place.project}/out"] }}
             "a policy that asks a person breaks calls that nobody was asked about",
             person,
         )
+        compare_with_history(place, stricter)
         missing = place.run("audit", "check", os.path.join(place.home, "none.toml"))
         check(missing.code == 125 and "none.toml" in missing.err, "a missing policy is an error", missing)
         check(len(os.listdir(os.path.join(place.project, "out"))) == ran, "the check runs no call")
