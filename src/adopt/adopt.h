@@ -56,8 +56,13 @@ struct tc_adopt_server {
     struct tc_adopt_range args_member;
     struct tc_adopt_range *items; /* elements of `args`, or of `command` if joined */
     size_t item_count;
-    struct tc_adopt_variable *variables;
+    struct tc_adopt_variable *variables; /* of REMOTE: its headers */
     size_t variable_count;
+    struct tc_adopt_range body; /* the whole object; only in JSON */
+    char *url;                  /* of REMOTE; NULL: not one that can be wrapped */
+    struct tc_adopt_range url_member, headers_member, type; /* `type`: the value */
+    struct tc_adopt_range *members;                         /* of REMOTE */
+    size_t member_count;
 };
 
 struct tc_adopt_settings {
@@ -108,6 +113,7 @@ struct tc_adopt_facts {
 
 struct tc_adopt_secret {
     size_t variable; /* index */
+    size_t skip;     /* bytes of its value before the secret */
     char *file;
 };
 
@@ -164,6 +170,10 @@ void tc_adopt_wrap(const struct tc_adopt_settings *settings, const struct tc_ado
 bool tc_adopt_unwrap(const struct tc_adopt_settings *settings, const struct tc_adopt_server *server,
                      const struct tc_adopt_settings *before, const struct tc_adopt_server *old,
                      size_t words, struct tc_adopt_edits *edits);
+/* Adds the edit that puts the object of the server `old` back where `now` is. */
+void tc_adopt_restore(const struct tc_adopt_settings *settings, const struct tc_adopt_server *now,
+                      const struct tc_adopt_settings *before, const struct tc_adopt_server *old,
+                      struct tc_adopt_edits *edits);
 /* The edited text, owned, with a NUL; NULL: out of memory, or two edits overlap. */
 char *tc_adopt_apply(const char *text, size_t length, struct tc_adopt_edits *edits,
                      size_t *ret_length);

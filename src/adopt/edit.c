@@ -264,11 +264,71 @@ static void remove_lines(const struct editing *e, const struct tc_adopt_server *
     }
 }
 
+/* ---- a server at a URL ---- */
+
+static void remove_headers(const struct editing *e, const struct tc_adopt_server *server)
+{
+    size_t count = server->member_count;
+    struct tc_adopt_variable *members = calloc(count + 1, sizeof(*members));
+    bool *gone = calloc(count + 1, sizeof(*gone));
+    e->edits->failed |= !members || !gone;
+    for (size_t i = 0; members && gone && i < count; i++) {
+        members[i].member = server->members[i];
+        gone[i] = server->members[i].at == server->headers_member.at;
+    }
+    const struct tc_adopt_server all = {.variables = members, .variable_count = count};
+    if (members && gone)
+        remove_members(e, &all, gone);
+    free(members);
+    free(gone);
+}
+
+/* A command for the URL, in the agent's form. */
+static void wrap_remote(const struct editing *e, const struct tc_adopt_server *server,
+                        const struct tc_adopt_words *words)
+{
+    const char *text = e->settings->text;
+    struct tc_adopt_range member = server->url_member, type = server->type;
+    bool opencode = type.end && !strncmp(text + type.at, "\"remote\"", strlen("\"remote\""));
+    _autobuf_ struct tc_buf out = TC_BUF_INIT, word = TC_BUF_INIT;
+    tc_buf_adds(&out, "\"command\": ");
+    if (opencode) {
+        tc_buf_addc(&out, '[');
+    } else {
+        add_word(e, &out, words->items[0]);
+        tc_buf_addc(&out, ',');
+        add_gap(&out, text, member.at);
+        tc_buf_adds(&out, "\"args\": [");
+    }
+    add_words(e, &out, words, opencode ? 0 : 1, NULL);
+    tc_buf_addc(&out, ']');
+    add_edit(e, member.at, member.end, &out);
+    add_word(e, &word, opencode ? "local" : "stdio");
+    if (type.end)
+        add_edit(e, type.at, type.end, &word);
+    if (server->headers_member.end)
+        remove_headers(e, server);
+}
+
+void tc_adopt_restore(const struct tc_adopt_settings *settings, const struct tc_adopt_server *now,
+                      const struct tc_adopt_settings *before, const struct tc_adopt_server *old,
+                      struct tc_adopt_edits *edits)
+{
+    struct editing e = {settings, edits};
+    _autobuf_ struct tc_buf text = TC_BUF_INIT;
+    tc_buf_add(&text, before->text + old->body.at, old->body.end - old->body.at);
+    add_edit(&e, now->body.at, now->body.end, &text);
+}
+
 void tc_adopt_wrap(const struct tc_adopt_settings *settings, const struct tc_adopt_server *server,
                    const struct tc_adopt_words *words, const bool *moved,
                    struct tc_adopt_edits *edits)
 {
     struct editing e = {settings, edits};
+    if (server->kind == TC_ADOPT_REMOTE) {
+        wrap_remote(&e, server, words);
+        return;
+    }
     wrap_command(&e, server, words);
     if (server->env_inside)
         remove_members(&e, server, moved);

@@ -142,6 +142,29 @@ static bool read_args(const struct json *j, struct tc_adopt_server *server, stru
     return read_list(j, server, args);
 }
 
+/* The members of an object of strings, as variables. */
+static bool read_variables(const struct json *j, struct tc_adopt_server *server,
+                           struct tc_slice object)
+{
+    if (!check_keys(j, object))
+        return false;
+    for (struct tc_scan_each each = tc_scan_walk(object); tc_scan_next(&each);) {
+        struct tc_adopt_range member = {range_of(j, each.key).at, range_of(j, each.value).end};
+        if (!tc_scan_is_string(each.value)) {
+            tc_adopt_unclear(server, "a variable in its env, or a header, is not a string");
+            return true;
+        }
+        char *name = decode(j, each.key), *value = name ? decode(j, each.value) : NULL;
+        if (!value) {
+            free(name);
+            return false;
+        }
+        if (!tc_adopt_add_variable(j->r, server, name, value, member))
+            return false;
+    }
+    return true;
+}
+
 static bool read_env(const struct json *j, struct tc_adopt_server *server, struct tc_slice object)
 {
     struct tc_slice env, other;
@@ -159,20 +182,59 @@ static bool read_env(const struct json *j, struct tc_adopt_server *server, struc
     }
     server->env = range_of(j, env);
     server->env_inside = true;
-    if (!check_keys(j, env))
-        return false;
-    for (struct tc_scan_each each = tc_scan_walk(env); tc_scan_next(&each);) {
-        struct tc_adopt_range member = {range_of(j, each.key).at, range_of(j, each.value).end};
-        if (!tc_scan_is_string(each.value)) {
-            tc_adopt_unclear(server, "a variable in its env is not a string");
+    return read_variables(j, server, env);
+}
+
+/* ---- a server at a URL ---- */
+
+static bool is_among(struct tc_slice text, const char *const *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (tc_scan_is(text, words[i]))
             return true;
-        }
-        char *name = decode(j, each.key), *value = name ? decode(j, each.value) : NULL;
-        if (!value) {
-            free(name);
+    return false;
+}
+
+static bool read_url(const struct json *j, struct tc_adopt_server *server, struct tc_slice value,
+                     struct tc_adopt_range member)
+{
+    if (server->url || !tc_scan_is_string(value)) {
+        tc_adopt_unclear(server, "it has two URLs, or one that is not a string");
+        return true;
+    }
+    server->url = decode(j, value);
+    server->url_member = member;
+    return server->url;
+}
+
+/* Every other member stays in the settings. */
+static bool read_remote(const struct json *j, struct tc_adopt_server *server,
+                        struct tc_slice object)
+{
+    static const char *const urls[] = {"url", "serverUrl", "httpUrl"};
+    static const char *const types[] = {"http", "streamable-http", "streamableHttp", "remote"};
+    static const char *const logins[] = {"oauth", "auth"};
+    for (struct tc_scan_each each = tc_scan_walk(object); tc_scan_next(&each);) {
+        struct tc_adopt_range member = {range_of(j, each.key).at, range_of(j, each.value).end};
+        struct tc_adopt_range *added = TC_PUSH(server->members, server->member_count);
+        if (!added)
+            return tc_adopt_no_memory(j->r);
+        *added = member;
+        if (is_among(each.key, logins, TC_COUNT(logins)))
+            tc_adopt_unclear(server, "the agent logs in to it (OAuth)");
+        if (is_among(each.key, urls, TC_COUNT(urls)) && !read_url(j, server, each.value, member))
             return false;
+        if (tc_scan_is(each.key, "type") || tc_scan_is(each.key, "transport")) {
+            server->type = range_of(j, each.value);
+            if (!is_among(each.value, types, TC_COUNT(types)))
+                tc_adopt_unclear(server, "not covered: remote, and not Streamable HTTP");
         }
-        if (!tc_adopt_add_variable(j->r, server, name, value, member))
+        if (!tc_scan_is(each.key, "headers"))
+            continue;
+        server->headers_member = member;
+        if (!tc_scan_is_object(each.value))
+            tc_adopt_unclear(server, "its headers are not an object");
+        else if (!read_variables(j, server, each.value))
             return false;
     }
     return true;
@@ -195,6 +257,15 @@ static bool is_remote(struct tc_slice object)
     return false;
 }
 
+static void check_surroundings(struct tc_adopt_server *server, struct tc_slice object)
+{
+    struct tc_slice path;
+    if (!tc_scan_member(object, "envFile", &path) || path.at) /* toolcage would get them, too */
+        tc_adopt_unclear(server, "its variables are in a file (envFile)");
+    if (!tc_scan_member(object, "cwd", &path) || (path.at && !tc_scan_is_null(path)))
+        tc_adopt_unclear(server, "it names the directory in which it starts (cwd)");
+}
+
 /* `quiet`: an object without a command and a URL is not a server. */
 static bool read_server(const struct json *j, const char *where, const struct tc_scan_each *each,
                         bool quiet)
@@ -210,12 +281,12 @@ static bool read_server(const struct json *j, const char *where, const struct tc
         name ? tc_adopt_add(j->r, where, name, range_of(j, each->key).at) : NULL;
     if (!server)
         return false;
+    server->body = range_of(j, inner);
     if (!clear)
         tc_adopt_unclear(server, "its command is repeated");
-    if (!tc_scan_member(inner, "envFile", &path) || path.at) /* toolcage would get them, too */
-        tc_adopt_unclear(server, "its variables are in a file (envFile)");
-    if (!tc_scan_member(inner, "cwd", &path) || (path.at && !tc_scan_is_null(path)))
-        tc_adopt_unclear(server, "it names the directory in which it starts (cwd)");
+    if (remote && !command.at && !read_remote(j, server, inner))
+        return false;
+    check_surroundings(server, inner);
     if (tc_scan_is_object(command)) { /* Zed's older form: path, args and env in one object */
         inner = command;
         if (!check_keys(j, inner))

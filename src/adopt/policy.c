@@ -9,6 +9,7 @@
 
 #include "adopt/adopt.h"
 #include "adopt/known.h"
+#include "adopt/remote.h"
 #include "base/buf.h"
 #include "base/display.h"
 #include "base/jsontext.h"
@@ -461,7 +462,7 @@ static void store_secret(struct deriving *d, size_t i, const struct tc_adopt_kno
     if (stored) {
         struct tc_adopt_secret *secret = TC_PUSH(d->plan->secrets, d->plan->secret_count);
         if (secret)
-            *secret = (struct tc_adopt_secret){i, strdup(file)};
+            *secret = (struct tc_adopt_secret){i, 0, strdup(file)};
         d->memory |= !secret || !secret->file;
         d->plan->moved[i] = true;
     }
@@ -549,12 +550,13 @@ static void put_text(struct tc_buf *out, const struct tc_buf *text)
     out->failed |= text->failed;
 }
 
-static void put_header(struct tc_buf *out, const struct deriving *d, const char *name)
+void tc_adopt_put_header(struct tc_buf *out, const struct tc_adopt_server *server,
+                         const struct tc_adopt_facts *facts, const char *name)
 {
     tc_buf_adds(out, "# Made by toolcage adopt for the server ");
-    tc_buf_add_display(out, d->server->name);
+    tc_buf_add_display(out, server->name);
     tc_buf_adds(out, " of ");
-    tc_buf_add_display(out, d->facts->origin);
+    tc_buf_add_display(out, facts->origin);
     tc_buf_adds(out, ".\n# Whatever is not granted here is denied. After an edit, restart the "
                      "server in the agent.\n");
     tc_buf_addf(out, "\n[server.%s]\n", name);
@@ -573,7 +575,7 @@ static void put_files(struct tc_buf *out, const struct deriving *d)
 static char *write_policy(struct deriving *d, const char *name)
 {
     _autobuf_ struct tc_buf out = TC_BUF_INIT;
-    put_header(&out, d, name);
+    tc_adopt_put_header(&out, d->server, d->facts, name);
     put_list(&out, "command = ", &d->argv);
     put_list(&out, "programs = ", &d->programs);
     put_files(&out, d);
@@ -596,8 +598,7 @@ static char *write_policy(struct deriving *d, const char *name)
         tc_buf_adds(&out, " }\n");
     }
     put_text(&out, &d->secrets);
-    tc_buf_adds(&out, "# Each tool of the server. To choose: tool.NAME = {} for each, without this "
-                      "line.\ntool.\"*\" = {}\n");
+    tc_buf_adds(&out, TC_ADOPT_ALL_TOOLS);
     if (d->setup.len) {
         tc_buf_addf(&out, "\n[server.%s.setup]\n", name);
         put_text(&out, &d->setup);
@@ -652,6 +653,8 @@ static void derive(struct deriving *d, const char *name)
 int tc_adopt_plan(const struct tc_adopt_server *server, const char *name,
                   const struct tc_adopt_facts *facts, struct tc_adopt_plan *ret)
 {
+    if (server->kind == TC_ADOPT_REMOTE)
+        return tc_adopt_plan_remote(server, name, facts, ret);
     *ret = (struct tc_adopt_plan){0};
     struct deriving d = {.server = server,
                          .facts = facts,

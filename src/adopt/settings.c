@@ -170,6 +170,8 @@ static void free_server(struct tc_adopt_server *server)
         free(server->variables[i].value);
     }
     free(server->variables);
+    free(server->url);
+    free(server->members);
 }
 
 void tc_adopt_settings_done(struct tc_adopt_settings *settings)

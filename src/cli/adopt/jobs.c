@@ -142,23 +142,24 @@ static bool take_secrets(struct tc_adopt_job *job, const struct tc_adopt_server 
 {
     job->secrets = calloc(job->plan.secret_count + 1, sizeof(*job->secrets));
     for (size_t i = 0; job->secrets && i < job->plan.secret_count; i++) {
-        job->secrets[i] = strdup(server->variables[job->plan.secrets[i].variable].value);
+        const struct tc_adopt_secret *secret = &job->plan.secrets[i];
+        job->secrets[i] = strdup(server->variables[secret->variable].value + secret->skip);
         if (!job->secrets[i])
             return false;
     }
     return job->secrets;
 }
 
-/* The words before the server's command. */
+/* The words before the server's command; for a server at a URL they are all of it. */
 static struct tc_adopt_words words_of(const struct tc_adopt_run *run,
-                                      const struct tc_adopt_job *job)
+                                      const struct tc_adopt_job *job, bool remote)
 {
     char *items[] = {run->program,       (char *)"wrap",   (char *)"--policy", job->policy,
                      (char *)"--server", job->policy_name, (char *)"--",       NULL};
     char **copy = malloc(sizeof(items));
     if (copy)
         memcpy(copy, items, sizeof(items));
-    return (struct tc_adopt_words){copy, copy ? TC_COUNT(items) - 1 : 0};
+    return (struct tc_adopt_words){copy, copy ? TC_COUNT(items) - (remote ? 2 : 1) : 0};
 }
 
 /* Does the edited text say exactly what was meant? */
@@ -189,7 +190,7 @@ static int edit(struct tc_adopt_run *run, struct tc_adopt_target *target, struct
                 struct tc_failure *failure)
 {
     struct tc_adopt_edits edits = {0};
-    struct tc_adopt_words words = words_of(run, job);
+    struct tc_adopt_words words = words_of(run, job, server->kind == TC_ADOPT_REMOTE);
     size_t length = 0;
     if (words.count)
         tc_adopt_wrap(settings, server, &words, job->plan.moved, &edits);
@@ -278,10 +279,11 @@ static bool is_ours(const struct tc_adopt_run *run, const char *project,
     char *const *argv = server->argv.items;
     _autofree_ char *slug = tc_adopt_slug(strrchr(project, '/') + 1);
     _autofree_ char *part = slug ? tc_cli_format("-%s-", slug) : NULL;
-    return server->kind == TC_ADOPT_WRAPPED && server->argv.count > 7 &&
+    size_t count = server->argv.count;
+    return server->kind == TC_ADOPT_WRAPPED && (count == 6 || count > 7) &&
            !strcmp(argv[0], run->program) && !strcmp(argv[2], "--policy") &&
            is_own_policy(run, argv[3]) && part && strstr(strrchr(argv[3], '/'), part) &&
-           !strcmp(argv[4], "--server") && !strcmp(argv[6], "--");
+           !strcmp(argv[4], "--server") && (count == 6 || !strcmp(argv[6], "--"));
 }
 
 /* A server that names toolcage itself. A project could name a policy of its own, or another program
@@ -320,9 +322,6 @@ static int do_server(struct tc_adopt_run *run, struct tc_adopt_target *target,
                      const struct tc_adopt_server *server, struct tc_failure *failure)
 {
     switch (server->kind) {
-    case TC_ADOPT_REMOTE:
-        job->state = tc_cli_format("not covered: remote");
-        break;
     case TC_ADOPT_UNCLEAR:
         job->state = tc_cli_format("left alone: %s", server->why);
         break;
@@ -330,6 +329,7 @@ static int do_server(struct tc_adopt_run *run, struct tc_adopt_target *target,
     case TC_ADOPT_CAGED:
         job->state = own_state(run, target, server);
         break;
+    case TC_ADOPT_REMOTE:
     case TC_ADOPT_STDIO:
         return adopt(run, target, job, settings, server, failure);
     }

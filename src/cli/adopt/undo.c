@@ -9,8 +9,8 @@
 #include "cli/adopt/show.h"
 #include "cli/show/say.h"
 
-/* `toolcage`, "wrap", "--policy", FILE, "--server", NAME, "--" */
-enum { POLICY = 3, WORDS = 7 };
+/* `toolcage`, "wrap", "--policy", FILE, "--server", NAME, "--" (not for a URL) */
+enum { POLICY = 3, WORDS = 7, REMOTE_WORDS = 6 };
 
 /* One backup, and the text that the settings get. */
 struct undo {
@@ -54,8 +54,11 @@ static bool was_adopted(const struct tc_adopt_settings *before, const struct tc_
                         const struct tc_adopt_server **ret)
 {
     *ret = tc_adopt_find(before, after);
-    return after->kind == TC_ADOPT_WRAPPED && *ret && (*ret)->kind == TC_ADOPT_STDIO &&
-           after->argv.count == (*ret)->argv.count + WORDS;
+    if (after->kind != TC_ADOPT_WRAPPED || !*ret)
+        return false;
+    if ((*ret)->kind == TC_ADOPT_REMOTE)
+        return (*ret)->url && after->argv.count == REMOTE_WORDS;
+    return (*ret)->kind == TC_ADOPT_STDIO && after->argv.count == (*ret)->argv.count + WORDS;
 }
 
 static int refuse(const struct undo *u, const char *name, struct tc_failure *failure)
@@ -76,7 +79,8 @@ static bool is_restored(enum tc_adopt_format format, const char *text, size_t le
     struct tc_adopt_fault fault;
     bool fine = !tc_adopt_read(format, text, length, &settings, &fault);
     const struct tc_adopt_server *now = fine ? tc_adopt_find(&settings, old) : NULL;
-    fine = now && same_words(&now->argv, &old->argv);
+    fine = now && same_words(&now->argv, &old->argv) &&
+           (!old->url || (now->url && !strcmp(now->url, old->url)));
     for (size_t i = 0; fine && i < old->variable_count; i++) {
         bool found = false;
         for (size_t k = 0; k < now->variable_count; k++)
@@ -120,6 +124,22 @@ static bool is_in_use(const struct tc_adopt_settings *now, const char *text, con
     return used;
 }
 
+/* Adds the edits that take back one server, if it is as it was written. */
+static bool unwrap(const struct undo *u, const struct tc_adopt_settings *settings,
+                   const struct tc_adopt_server *now, const struct tc_adopt_settings *before,
+                   const struct tc_adopt_server *after, const struct tc_adopt_server *old,
+                   struct tc_adopt_edits *edits)
+{
+    size_t length = after->body.end - after->body.at;
+    if (old->kind != TC_ADOPT_REMOTE)
+        return tc_adopt_unwrap(settings, now, before, old, WORDS, edits);
+    if (now->body.end - now->body.at != length ||
+        memcmp(u->text + now->body.at, u->record.after + after->body.at, length) != 0)
+        return false;
+    tc_adopt_restore(settings, now, before, old, edits);
+    return true;
+}
+
 /* Takes the edits of one server out of u->text. */
 static int take_back(struct undo *u, const struct tc_adopt_settings *before,
                      const struct tc_adopt_server *after, const struct tc_adopt_server *old,
@@ -137,7 +157,7 @@ static int take_back(struct undo *u, const struct tc_adopt_settings *before,
     const struct tc_adopt_server *now = tc_adopt_find(&settings, after);
     bool wrapped = now && now->kind == TC_ADOPT_WRAPPED;
     bool fine = wrapped && same_words(&now->argv, &after->argv) &&
-                tc_adopt_unwrap(&settings, now, before, old, WORDS, &edits);
+                unwrap(u, &settings, now, before, after, old, &edits);
     if (fine)
         text = tc_adopt_apply(u->text, u->length, &edits, &length);
     fine = text && is_restored(before->format, text, length, old);

@@ -6,6 +6,7 @@ and --undo restores it. Hostile settings run nothing and get no grant outside th
 import json
 import os
 import pathlib
+import re
 import shutil
 import stat
 import struct
@@ -68,13 +69,13 @@ AGENTS = {
         '\t\t"web": {"url": "https://example.com"},\n\t},\n}\n',
         '{\n\t// mine\n\t"mcpServers": {\n\t\t"k": {\n\t\t\t"command": "@P",\n\t\t\t"args": [@W(cursor-k, k), "k", "a", /* b */ "c",],\n'
         '\t\t\t"env": {\n\t\t\t\t"KEEP": "${env:KEEP}" // kept\n\t\t\t},\n\t\t},\n'
-        '\t\t"web": {"url": "https://example.com"},\n\t},\n}\n',
+        '\t\t"web": {"command": "@P", "args": [@U(cursor-web, web)]},\n\t},\n}\n',
     ),
     "Gemini CLI": (
         "home/.gemini/settings.json",
         '{"security": {"auth": {}}, "mcpServers": {"g": {"command": "g", "trust": true}, "h": {"httpUrl": "https://x.example"}}}',
         '{"security": {"auth": {}}, "mcpServers": {"g": {"command": "@P", "args": [@W(gemini-cli-g, g), "g"], "trust": true},'
-        ' "h": {"httpUrl": "https://x.example"}}}',
+        ' "h": {"command": "@P", "args": [@U(gemini-cli-h, h)]}}}',
     ),
     "OpenClaw": (
         "home/.openclaw/openclaw.json",
@@ -87,7 +88,7 @@ AGENTS = {
         '      "environment": {"A": "1"}\n    },\n    "r": {"type": "remote", "url": "https://x.example"}\n  }\n}\n',
         '{\n  "mcp": {\n    "o": {\n      "type": "local",\n      "command": [\n        "@P", @W(opencode-o, o),\n'
         '        "o", // the program\n        "x"\n      ],\n      "environment": {}\n    },\n'
-        '    "r": {"type": "remote", "url": "https://x.example"}\n  }\n}\n',
+        '    "r": {"type": "local", "command": ["@P", @U(opencode-r, r)]}\n  }\n}\n',
     ),
     "VS Code": (
         "home/.config/Code/User/mcp.json",
@@ -97,7 +98,7 @@ AGENTS = {
     "Windsurf": (
         "home/.codeium/windsurf/mcp_config.json",
         '{"mcpServers": {"s": {"command": "s", "args": [ "1" ]}, "t": {"serverUrl": "https://x.example"}}}',
-        '{"mcpServers": {"s": {"command": "@P", "args": [ @W(windsurf-s, s), "s", "1" ]}, "t": {"serverUrl": "https://x.example"}}}',
+        '{"mcpServers": {"s": {"command": "@P", "args": [ @W(windsurf-s, s), "s", "1" ]}, "t": {"command": "@P", "args": [@U(windsurf-t, t)]}}}',
     ),
     "Zed": (
         "home/.config/zed/settings.json",
@@ -121,10 +122,11 @@ PROJECTS = {
 
 
 def filled(place, text):
-    head, *parts = text.replace("@P", PROGRAM).split("@W(")
-    for part in parts:
-        names, rest = part.split(")", 1)
-        head += wrap(place, *names.split(", ")) + rest
+    """@U is @W for a server at a URL, which has no command behind the words."""
+    head, *parts = re.split(r"@([WU])\((.*?)\)", text.replace("@P", PROGRAM))
+    for kind, names, rest in zip(parts[0::3], parts[1::3], parts[2::3], strict=True):
+        words = wrap(place, *names.split(", "))
+        head += (words.removesuffix(', "--"') if kind == "U" else words) + rest
     return head
 
 
@@ -234,6 +236,7 @@ def secrets():
                 "cursor-github.GITHUB_PERSONAL_ACCESS_TOKEN": (TOKEN, 0o600),
                 "cursor-other.OTHER_SECRET": ("s3cr3t-value", 0o600),
                 "cursor-other.DB": ("postgres://me:pa55@db/x", 0o600),
+                "cursor-web.Authorization": ("bWU6cGFzc3dvcmQxMjM=", 0o600),
             },
             "the values are in files of mode 0600",
             stored,
@@ -274,6 +277,85 @@ def secrets():
             read(path) == text and not os.listdir(os.path.join(place.root, SECRETS)),
             "it moves them back",
             read(path),
+        )
+
+
+def remote_servers():
+    with Place() as place:
+        text = (
+            '{\n  "mcpServers": {\n    "web": {\n      "type": "http",\n      "url": "https://mcp.example.com:8443/mcp", // here\n'
+            f'      "headers": {{\n        "Authorization": "Bearer {TOKEN}",\n        "X-Api-Key": "abc def"\n      }},\n'
+            '      "disabled": false\n    },\n'
+            '    "sse": {"type": "sse", "url": "https://x.example"},\n'
+            '    "login": {"url": "https://x.example", "oauth": {}},\n'
+            '    "var": {"url": "https://x.example", "headers": {"A": "${X}"}},\n'
+            '    "key": {"url": "https://x.example/?api_key=0123456789abcdef0123"},\n'
+            '    "plain": {"url": "http://127.0.0.1:1/", "headers": {"X-Key": "abc"}},\n'
+            '    "team": {"url": "https://x.example", "headers": {"X-Team": "blue"}},\n'
+            '    "two": {"url": "https://x.example", "httpUrl": "https://y.example"},\n'
+            '    "odd": {"url": "https://x.example/\\" }\\n[server.y]\\n", "headers": {"Host: y\\r\\nX-Key": "v"}}\n  }\n}\n'
+        )
+        path = place.write("home/.cursor/mcp.json", text)
+        policy = f"{place.home}/.config/toolcage/servers/cursor-web.toml"
+        done = adopt(place, "--yes", name="servers at a URL are adopted")
+        now = json.loads(re.sub("// here", "", read(path)))["mcpServers"]
+        before = json.loads(re.sub("// here", "", text))["mcpServers"]
+        check(
+            now["web"]
+            == {
+                "type": "stdio",
+                "command": PROGRAM,
+                "args": ["wrap", "--policy", policy, "--server", "web"],
+                "disabled": False,
+            }
+            and "// here" in read(path),
+            "a URL becomes a command, its headers go, everything else stays",
+            read(path),
+        )
+        check(
+            {name for name in before if before[name] == now[name]}
+            == {"sse", "login", "var", "key", "plain", "team", "two", "odd"},
+            "servers that cannot be wrapped stay as they are",
+            read(path),
+        )
+        for words in (
+            "not Streamable HTTP",
+            "logs in to it",
+            "a header has a variable",
+            "its URL contains a secret",
+            "without TLS",
+            "a header is not a secret",
+            "two URLs",
+            "cannot become a policy",
+        ):
+            check(words in done.out, f"with the reason: {words}", done)
+        check(
+            TOKEN not in done.out + done.err + read(path) + read(policy)
+            and (pathlib.Path(place.root, SECRETS) / "cursor-web.Authorization").read_text() == TOKEN
+            and 'header = "Authorization: Bearer {secret}"' in read(policy),
+            "the token is moved into a file, and not shown",
+            done,
+        )
+        grant = place.run("policy", "explain", "--policy", policy, "--server", "web")
+        check(
+            "mcp.example.com:8443" in grant.out and "secret" in grant.out and TOKEN not in grant.out,
+            "the policy allows the URL's host, with the headers as secrets",
+            grant,
+        )
+        listed = adopt(place, "--list", name="a second run succeeds", texts=["already wrapped"])
+        check(listed.out.count("already wrapped") == 1, "and leaves it wrapped", listed)
+        more = ('"sse": {"type"', '"added": {"command": "x"},\n    "sse": {"type"')
+        place.write("home/.cursor/mcp.json", read(path).replace(*more))
+        adopt(place, "--undo", "--yes", name="--undo in settings that changed succeeds")
+        check(read(path) == text.replace(*more), "it restores the server's object", read(path))
+        place.write("home/.cursor/mcp.json", text)
+        adopt(place, "--yes", name="adopted again")
+        place.write("home/.cursor/mcp.json", read(path).replace('"disabled": false', '"disabled": true'))
+        refused = place.run("adopt", "--undo", "--yes")
+        check(
+            refused.code == 125 and "no longer as it was written" in refused.err and "stdio" in read(path),
+            "a server that was edited since is not taken back",
+            refused,
         )
 
 
@@ -1380,6 +1462,7 @@ require_user()
 for part in (
     every_agent,
     secrets,
+    remote_servers,
     terminal,
     bytes_kept,
     refused_texts,
