@@ -44,9 +44,10 @@ static void send_event(struct tc_served *served, struct tc_served_asker *a, cons
 
 static void tell_begin(struct tc_served *served, struct tc_served_asker *a)
 {
+    if (a->told)
+        return;
     json_t *about = tc_served_describe(served);
-    if (!a->told)
-        send_event(served, a, "call", about);
+    send_event(served, a, "call", about);
     a->told = true;
     json_decref(about);
 }
