@@ -3,6 +3,7 @@
  *
  * The form of a question to the client's user, and its way to the client. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
@@ -23,6 +24,20 @@ void tc_mcp_put_escaped(FILE *out, const char *text, size_t length, bool lines)
             (void)fprintf(out, "\\u{%x}", n ? point : (unsigned char)*text);
         n = n ? n : 1;
     }
+}
+
+char *tc_mcp_escape(const char *text, size_t length)
+{
+    char *escaped = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&escaped, &size);
+    if (!out)
+        return NULL;
+    tc_mcp_put_escaped(out, text, length, false);
+    if (fclose(out) == 0)
+        return escaped;
+    free(escaped);
+    return NULL;
 }
 
 /* "yes" is a choice of its own, so that a client's button that is pressed by habit approves

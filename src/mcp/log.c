@@ -80,13 +80,8 @@ bool tc_mcp_log_session(struct tc_mcp_session *session, enum tc_mcp_level level,
 /* The client may print it at a terminal. */
 static json_t *escape(const char *text)
 {
-    char *escaped = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&escaped, &size);
-    if (!out)
-        return NULL;
-    tc_mcp_put_escaped(out, text, strnlen(text, TEXT_MAX), false);
-    json_t *value = fclose(out) == 0 ? json_string(escaped) : NULL;
+    char *escaped = tc_mcp_escape(text, strnlen(text, TEXT_MAX));
+    json_t *value = escaped ? json_string(escaped) : NULL;
     free(escaped);
     return value;
 }

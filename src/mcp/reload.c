@@ -149,28 +149,13 @@ void tc_mcp_reload_done(struct tc_mcp *server)
 
 /* ---- reports ---- */
 
-/* Messages about a policy quote its text, which anybody may have written. Owned; NULL: out of
- * memory. */
-static char *escape(const char *text)
-{
-    char *escaped = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&escaped, &size);
-    if (!out)
-        return NULL;
-    tc_mcp_put_text(out, text, false);
-    if (fclose(out) == 0)
-        return escaped;
-    free(escaped);
-    return NULL;
-}
-
 /* `text` is for the operator (NULL: out of memory), `news` for clients, which learn nothing about
  * the host by it. */
 static void report(struct tc_mcp *server, enum tc_mcp_level level, const char *text,
                    const char *news)
 {
-    char *line = text ? escape(text) : NULL;
+    /* it may quote the policy's text, which anyone may have written */
+    char *line = text ? tc_mcp_escape(text, strlen(text)) : NULL;
     server->failed |= !line;
     if (line)
         line[strnlen(line, LINE_LENGTH)] = '\0';

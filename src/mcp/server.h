@@ -308,6 +308,8 @@ static inline void tc_mcp_put_text(FILE *out, const char *text, bool lines)
 {
     tc_mcp_put_escaped(out, text, strlen(text), lines);
 }
+/* The same as a string; owned. NULL: out of memory. */
+char *tc_mcp_escape(const char *text, size_t length);
 /* The form of a question with this title: yes or no, and a reason. NULL: out of memory. */
 json_t *tc_mcp_question_schema(const char *title);
 #define TC_MCP_CROWDED "8 other calls wait for an approval: wait for one"
