@@ -59,6 +59,17 @@ int tc_httpd_check(const struct tc_args *args, struct tc_failure *failure)
     return 0;
 }
 
+int tc_httpd_policy(const struct tc_args *args, struct tc_found *ret, struct tc_failure *failure)
+{
+    if (tc_lookup(tc_args_value(args, "policy"), TC_LOOKUP_TRUSTED, ret, failure))
+        return -1;
+    return ret->path
+               ? 0
+               : tc_failure_set(failure, TOOLCAGE_ENOT_FOUND,
+                                "write a policy (toolcage init), or name one with --policy FILE",
+                                "there is no policy here, so there are no tools to serve");
+}
+
 /* ---- the token ---- */
 
 static char *make_token(void)

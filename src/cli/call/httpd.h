@@ -25,6 +25,8 @@ struct tc_httpd_way {
     int passed;         /* that socket, open already; -1: it is not */
 };
 
+/* Finds the policy whose tools are served. 0, or -1 with the failure. */
+int tc_httpd_policy(const struct tc_args *args, struct tc_found *ret, struct tc_failure *failure);
 /* Refuses options that exclude each other. 0, or -1 with the failure. */
 int tc_httpd_check(const struct tc_args *args, struct tc_failure *failure);
 /* Replaces this process by the server; returns only on failure, -1 with the failure. */

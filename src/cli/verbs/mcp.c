@@ -98,11 +98,7 @@ static int run_mcp(const struct tc_args *args)
     if (!rc)
         rc = tc_httpd_check(args, &failure);
     if (!rc)
-        rc = tc_lookup(tc_args_value(args, "policy"), TC_LOOKUP_TRUSTED, &found, &failure);
-    if (!rc && !found.path)
-        rc = tc_failure_set(&failure, TOOLCAGE_ENOT_FOUND,
-                            "write a policy (toolcage init), or name one with --policy FILE",
-                            "there is no policy here, so there are no tools to serve");
+        rc = tc_httpd_policy(args, &found, &failure);
     if (!rc)
         rc = serve(args, &found, &failure);
     return rc ? tc_failure_tell(&failure, args, NULL) : 0;
