@@ -293,11 +293,9 @@ static void put_settlement(FILE *out, const struct tc_past_call *call)
 static void put_time(FILE *out, const char *said)
 {
     struct tm tm = {0};
-    char text[32] = "?";
-    const char *end = strptime(said, "%Y-%m-%dT%H:%M:%S", &tm);
-    time_t at = end ? timegm(&tm) : 0;
-    if (end && localtime_r(&at, &tm))
-        (void)strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &tm);
+    char text[TC_CLI_TIME_SIZE] = "?";
+    if (strptime(said, "%Y-%m-%dT%H:%M:%S", &tm))
+        tc_cli_time(text, timegm(&tm), true);
     (void)fputs(text, out);
 }
 

@@ -71,7 +71,7 @@ void tc_subject_approved(struct tc_slice subject)
  * *ret_cut: not all of it was shown. */
 static bool show_new(struct tc_slice subject, bool *ret_cut)
 {
-    char *text = NULL, when[32] = "";
+    char *text = NULL, when[TC_CLI_TIME_SIZE];
     size_t size = 0;
     int64_t at = 0;
     bool any = false;
@@ -82,11 +82,8 @@ static bool show_new(struct tc_slice subject, bool *ret_cut)
         return false;
     *ret_cut = tc_subject_compare(out, subject, before, &any);
     any = !fclose(out) && any;
-    const time_t seconds = (time_t)at;
-    struct tm tm;
-    if (any && localtime_r(&seconds, &tm))
-        (void)strftime(when, sizeof(when), "%Y-%m-%d %H:%M", &tm);
     if (any) {
+        tc_cli_time(when, at, false);
         tc_cli_say("only this differs from the call of it that was approved %s:", when);
         tc_cli_stderr_painted(TC_PAINT_NOTHING, text);
     }

@@ -67,15 +67,12 @@ void tc_last_say(struct tc_slice record)
     _autofree_ char *call = tc_json_line(tc_json_get(record, "call"));
     _autofree_ char *tool = tc_json_line(tc_json_get(record, "tool"));
     _autofree_ char *policy = tc_json_line(tc_json_get(record, "policy"));
-    time_t then = (time_t)tc_json_int(tc_json_get(record, "time"), 0);
-    char when[64] = "";
-    struct tm tm;
+    char when[TC_CLI_TIME_SIZE];
     if (!call)
         return;
-    if (localtime_r(&then, &tm))
-        (void)strftime(when, sizeof(when), " at %Y-%m-%d %H:%M:%S", &tm);
-    tc_cli_say("denied to call %s%s, of %s%s under %s", call, when, tool ? "tool " : "a command",
-               tool ? tool : "", policy ? policy : "no policy file");
+    tc_cli_time(when, tc_json_int(tc_json_get(record, "time"), 0), true);
+    tc_cli_say("denied to call %s at %s, of %s%s under %s", call, when,
+               tool ? "tool " : "a command", tool ? tool : "", policy ? policy : "no policy file");
 }
 
 char *tc_last_read(struct tc_failure *failure)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <termios.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli/show/clean.h"
@@ -194,6 +195,19 @@ int tc_cli_print_line(const char *text)
 {
     _autofree_ char *line = tc_cli_format("%s\n", text);
     return line ? tc_cli_print(line, strlen(line)) : tc_cli_no_memory();
+}
+
+void tc_cli_time(char to[TC_CLI_TIME_SIZE], int64_t at, bool seconds)
+{
+    const time_t then = (time_t)at;
+    struct tm tm = {0};
+    to[0] = '\0';
+    if (!localtime_r(&then, &tm))
+        return;
+    if (seconds)
+        (void)strftime(to, TC_CLI_TIME_SIZE, "%Y-%m-%d %H:%M:%S", &tm);
+    else
+        (void)strftime(to, TC_CLI_TIME_SIZE, "%Y-%m-%d %H:%M", &tm);
 }
 
 int tc_cli_print_painted(enum tc_paint paint, const char *text)

@@ -57,6 +57,11 @@ int tc_cli_print_text(enum tc_paint paint, FILE *out, char **text);
  * first line starts at the current column, which must be `indent`. */
 void tc_cli_wrap(FILE *out, const char *words, int indent, int width);
 
+/* Writes a time (seconds of real time) as local time: 2026-01-31 12:00, or 12:00:00 with `seconds`;
+ * "" if the C library cannot. */
+enum { TC_CLI_TIME_SIZE = 32 };
+void tc_cli_time(char to[TC_CLI_TIME_SIZE], int64_t at, bool seconds);
+
 /* Writes `text` as a JSON string. */
 void tc_cli_json_string(FILE *out, const char *text);
 

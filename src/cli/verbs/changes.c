@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli/call/last.h"
@@ -72,13 +71,10 @@ static void put_calls(FILE *out, struct tc_slice answer)
     for (; tc_scan_next(&each); any = true) {
         _autofree_ char *call = tc_json_text(tc_json_get(each.value, "call"));
         _autofree_ char *tool = tc_json_text(tc_json_get(each.value, "tool"));
-        time_t at = (time_t)tc_json_int(tc_json_get(each.value, "at"), 0);
         int64_t changes = tc_json_int(tc_json_get(each.value, "changes"), 0);
         bool caches = changes && changes == tc_json_int(tc_json_get(each.value, "caches"), 0);
-        struct tm tm = {0};
-        char when[32] = "";
-        if (localtime_r(&at, &tm))
-            (void)strftime(when, sizeof(when), "%Y-%m-%d %H:%M", &tm);
+        char when[TC_CLI_TIME_SIZE];
+        tc_cli_time(when, tc_json_int(tc_json_get(each.value, "at"), 0), false);
         (void)fprintf(out, "%s  %s  %" PRId64 " change%s%s%s%s\n", call ? call : "?", when, changes,
                       changes == 1 ? "" : "s", caches ? ", all caches" : "", tool ? "  tool " : "",
                       tool ? tool : "");

@@ -56,12 +56,10 @@ static void put_row(FILE *out, struct tc_slice row)
     _autofree_ char *name = tc_json_text(tc_json_get(row, "name"));
     _autofree_ char *tool = tc_json_text(tc_json_get(row, "tool"));
     time_t used = (time_t)tc_json_int(tc_json_get(row, "used"), 0);
-    char age[32], size[32], when[32] = "";
-    struct tm tm = {0};
+    char age[32], size[32], when[TC_CLI_TIME_SIZE];
     put_age(age, sizeof(age), used);
     tc_table_size(size, sizeof(size), tc_json_int(tc_json_get(row, "bytes"), 0));
-    if (localtime_r(&used, &tm))
-        (void)strftime(when, sizeof(when), "%Y-%m-%d %H:%M", &tm);
+    tc_cli_time(when, used, false);
     (void)fprintf(out, "%-20s  %-20s  %5" PRId64 "  %9s  %s  %s\n", name ? name : "?",
                   tool ? tool : "-", tc_json_int(tc_json_get(row, "calls"), 0), size, when, age);
 }
