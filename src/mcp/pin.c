@@ -158,7 +158,7 @@ static void judge(const struct tc_wrap *wrap, size_t index)
 static void refresh(struct tc_wrap *wrap)
 {
     struct tc_pin *pin = wrap->pin;
-    struct tc_pins_fault fault;
+    struct tc_fault fault;
     if (pin->pins.server && !tc_pins_stale(&pin->pins))
         return;
     tc_pins_done(&pin->pins);
@@ -242,7 +242,7 @@ static bool is_recorded(const struct tc_wrap *wrap, size_t index)
 static void record_offers(struct tc_wrap *wrap)
 {
     struct tc_pin *pin = wrap->pin;
-    struct tc_pins_fault fault;
+    struct tc_fault fault;
     struct tc_pinned *rows = calloc(pin->count + 1, sizeof(*rows));
     size_t count = 0;
     wrap->failed |= !rows;

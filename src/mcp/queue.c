@@ -19,7 +19,7 @@ void tc_mcp_tell_operator(const struct tc_mcp_call *c)
 int tc_mcp_enqueue(struct tc_mcp_call *c, const char *text, const char *digest,
                    struct toolcage_error **err)
 {
-    struct tc_queue_fault fault;
+    struct tc_fault fault;
     int64_t count = tc_mcp_again_count(c->request.session->server, digest);
     if (count) {
         int rc = toolcage_call_approve_again(c->call, digest, count, err);

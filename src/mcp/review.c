@@ -136,7 +136,7 @@ static bool ask_client(struct tc_mcp_call *c, const char *tool, const char *json
 
 static bool ask_queue(struct tc_mcp_call *c, const char *tool)
 {
-    struct tc_queue_fault fault;
+    struct tc_fault fault;
     const struct tc_queue_changes changes = {
         .call = toolcage_call_id(c->call), .digest = c->digest, .tool = tool, .count = c->changes};
     if (tc_wait_begin_changes(&changes, "mcp", &c->wait, &fault) == 0) {

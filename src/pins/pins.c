@@ -60,20 +60,19 @@ static bool begin(const struct tc_pins_key *key, const char *id, struct tc_pins 
     return ret->policy && ret->server && ret->command;
 }
 
-static int load(int dir, const struct tc_pins_key *key, struct tc_pins *ret,
-                struct tc_pins_fault *fault)
+static int load(int dir, const struct tc_pins_key *key, struct tc_pins *ret, struct tc_fault *fault)
 {
     char id[TC_PINS_ID_SIZE];
     if (!tc_pins_id(key, id))
-        return tc_pins_no_memory(fault);
+        return tc_fault_no_memory(fault);
     int rc = tc_pins_read(dir, id, ret, fault);
     if (rc <= 0 || begin(key, id, ret))
         return rc < 0 ? rc : 0;
     tc_pins_done(ret);
-    return tc_pins_no_memory(fault);
+    return tc_fault_no_memory(fault);
 }
 
-int tc_pins_load(const struct tc_pins_key *key, struct tc_pins *ret, struct tc_pins_fault *fault)
+int tc_pins_load(const struct tc_pins_key *key, struct tc_pins *ret, struct tc_fault *fault)
 {
     _autofd_ int dir = tc_pins_open(fault);
     *ret = (struct tc_pins){0};
@@ -82,7 +81,7 @@ int tc_pins_load(const struct tc_pins_key *key, struct tc_pins *ret, struct tc_p
 
 bool tc_pins_stale(const struct tc_pins *pins)
 {
-    struct tc_pins_fault fault;
+    struct tc_fault fault;
     char stamp[TC_STAMP_SIZE] = "", name[TC_PINS_ID_SIZE + 8];
     struct stat st;
     _autofd_ int dir = tc_pins_open(&fault);
@@ -94,7 +93,7 @@ bool tc_pins_stale(const struct tc_pins *pins)
     return strcmp(stamp, pins->stamp) != 0;
 }
 
-int tc_pins_list(struct tc_pins **ret, size_t *ret_count, struct tc_pins_fault *fault)
+int tc_pins_list(struct tc_pins **ret, size_t *ret_count, struct tc_fault *fault)
 {
     _autofd_ int dir = tc_pins_open(fault);
     _autodir_ DIR *list = dir < 0 ? NULL : tc_list_dir(dir);
@@ -114,10 +113,10 @@ int tc_pins_list(struct tc_pins **ret, size_t *ret_count, struct tc_pins_fault *
             continue; /* it was removed meanwhile */
         struct tc_pins *slot = rc == 0 ? TC_PUSH(*ret, *ret_count) : NULL;
         if (!slot)
-            return rc < 0 ? rc : (tc_pins_done(&one), tc_pins_no_memory(fault));
+            return rc < 0 ? rc : (tc_pins_done(&one), tc_fault_no_memory(fault));
         *slot = one;
     }
-    return more < 0 ? tc_pins_fail(fault, TOOLCAGE_ESYSTEM, "try again",
+    return more < 0 ? tc_fault_set(fault, TOOLCAGE_ESYSTEM, "try again",
                                    "the approved definitions of tools cannot be listed")
                     : 0;
 }
@@ -135,7 +134,7 @@ static bool is_meant(const struct tc_pins *pins, const char *word)
     return tc_streq(pins->server, word) || (length >= 6 && strncmp(pins->id, word, length) == 0);
 }
 
-int tc_pins_find(const char *word, struct tc_pins *ret, struct tc_pins_fault *fault)
+int tc_pins_find(const char *word, struct tc_pins *ret, struct tc_fault *fault)
 {
     struct tc_pins *list = NULL;
     size_t count = 0, found = 0, at = 0;
@@ -152,10 +151,10 @@ int tc_pins_find(const char *word, struct tc_pins *ret, struct tc_pins_fault *fa
     }
     tc_pins_free(list, count);
     if (rc == 0 && found > 1)
-        return tc_pins_fail(fault, TOOLCAGE_EUSAGE, "name one by its id: toolcage pins list",
+        return tc_fault_set(fault, TOOLCAGE_EUSAGE, "name one by its id: toolcage pins list",
                             "%zu servers are called %.60s", found, word);
     if (rc == 0 && !found)
-        return tc_pins_fail(fault, TOOLCAGE_ENOT_FOUND,
+        return tc_fault_set(fault, TOOLCAGE_ENOT_FOUND,
                             "toolcage wrap with `pin = true` records what a server offers once a "
                             "client has listed its tools; toolcage pins list",
                             "no pinned server is called %.60s", word);
@@ -164,7 +163,7 @@ int tc_pins_find(const char *word, struct tc_pins *ret, struct tc_pins_fault *fa
 
 /* ---- writing ---- */
 
-static int open_locked(int *ret_lock, struct tc_pins_fault *fault)
+static int open_locked(int *ret_lock, struct tc_fault *fault)
 {
     _autofd_ int dir = tc_pins_open(fault);
     if (dir < 0)
@@ -201,7 +200,7 @@ static bool set_offer(struct tc_pins *pins, size_t known, const struct tc_pinned
 }
 
 int tc_pins_offer(const struct tc_pins_key *key, const struct tc_pinned *seen, size_t count,
-                  struct tc_pins_fault *fault)
+                  struct tc_fault *fault)
 {
     struct tc_pins pins = {0};
     _autofd_ int lock = -1;
@@ -209,7 +208,7 @@ int tc_pins_offer(const struct tc_pins_key *key, const struct tc_pinned *seen, s
     int rc = dir < 0 ? TAKE_FD(dir) : load(dir, key, &pins, fault);
     size_t known = pins.count;
     for (size_t i = 0; rc == 0 && i < count; i++)
-        rc = set_offer(&pins, known, &seen[i]) ? 0 : tc_pins_no_memory(fault);
+        rc = set_offer(&pins, known, &seen[i]) ? 0 : tc_fault_no_memory(fault);
     if (rc == 0)
         rc = tc_pins_write(dir, &pins, fault);
     tc_pins_done(&pins);
@@ -218,19 +217,19 @@ int tc_pins_offer(const struct tc_pins_key *key, const struct tc_pinned *seen, s
 
 /* Moves the offers to the approved ones. */
 static int approve(const struct tc_pins *shown, char *const names[], size_t count,
-                   struct tc_pins *pins, struct tc_pins_fault *fault)
+                   struct tc_pins *pins, struct tc_fault *fault)
 {
     for (size_t i = 0; i < count; i++) {
         const struct tc_pinned *seen = find_tool(shown, names[i]);
         struct tc_pinned *tool = find_tool(pins, names[i]);
         if (!seen || !seen->offered)
-            return tc_pins_fail(fault, TOOLCAGE_ENOT_FOUND, "toolcage pins show NAME",
+            return tc_fault_set(fault, TOOLCAGE_ENOT_FOUND, "toolcage pins show NAME",
                                 "the server %.60s offers no definition of %.60s that waits for "
                                 "approval",
                                 shown->server, names[i]);
         if (!tool || !tc_streq(tool->offered, seen->offered) ||
             !tc_streq(tool->approved, seen->approved))
-            return tc_pins_fail(fault, TOOLCAGE_EDENIED, "toolcage pins show NAME shows it",
+            return tc_fault_set(fault, TOOLCAGE_EDENIED, "toolcage pins show NAME shows it",
                                 "the definition of %.60s has changed since it was shown", names[i]);
         free(tool->approved);
         tool->approved = tool->offered;
@@ -240,14 +239,14 @@ static int approve(const struct tc_pins *shown, char *const names[], size_t coun
 }
 
 int tc_pins_accept(const struct tc_pins *shown, char *const names[], size_t count,
-                   struct tc_pins_fault *fault)
+                   struct tc_fault *fault)
 {
     struct tc_pins pins = {0};
     _autofd_ int lock = -1;
     _autofd_ int dir = open_locked(&lock, fault);
     int rc = dir < 0 ? TAKE_FD(dir) : tc_pins_read(dir, shown->id, &pins, fault);
     if (rc > 0)
-        rc = tc_pins_fail(fault, TOOLCAGE_ENOT_FOUND, "toolcage pins list",
+        rc = tc_fault_set(fault, TOOLCAGE_ENOT_FOUND, "toolcage pins list",
                           "the pins of the server %.60s were removed", shown->server);
     if (rc == 0)
         rc = approve(shown, names, count, &pins, fault);
@@ -257,7 +256,7 @@ int tc_pins_accept(const struct tc_pins *shown, char *const names[], size_t coun
     return rc;
 }
 
-int tc_pins_remove(const struct tc_pins *pins, struct tc_pins_fault *fault)
+int tc_pins_remove(const struct tc_pins *pins, struct tc_fault *fault)
 {
     _autofd_ int lock = -1;
     _autofd_ int dir = open_locked(&lock, fault);

@@ -17,18 +17,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "state/fault.h"
+
 enum {
     TC_PINS_ID_SIZE = 32 + 1,
     TC_PINS_DIGEST_SIZE = 72,
     TC_PINS_STAMP_SIZE = 128,
     TC_PINS_DEFINITION_MAX = 256 << 10, /* bytes of a definition; a larger one is never approved */
-};
-
-/* Why a function failed. */
-struct tc_pins_fault {
-    int code; /* TOOLCAGE_E… */
-    const char *hint;
-    char text[320];
 };
 
 /* Which server: another policy file, name or command is another server. */
@@ -60,25 +55,25 @@ const struct tc_pinned *tc_pins_tool(const struct tc_pins *pins, const char *nam
 /* ---- pins.c; all of them return 0, or a negative code with *fault ---- */
 
 /* The file of this server; no tools if there is no file. */
-int tc_pins_load(const struct tc_pins_key *key, struct tc_pins *ret, struct tc_pins_fault *fault);
+int tc_pins_load(const struct tc_pins_key *key, struct tc_pins *ret, struct tc_fault *fault);
 /* Has the file changed since it was loaded? True also if that cannot be determined. */
 bool tc_pins_stale(const struct tc_pins *pins);
 /* All files; owned. */
-int tc_pins_list(struct tc_pins **ret, size_t *ret_count, struct tc_pins_fault *fault);
+int tc_pins_list(struct tc_pins **ret, size_t *ret_count, struct tc_fault *fault);
 void tc_pins_free(struct tc_pins *list, size_t count);
 /* The server with this name, or whose id begins with `word`. TOOLCAGE_ENOT_FOUND: none;
  * TOOLCAGE_EUSAGE: several. */
-int tc_pins_find(const char *word, struct tc_pins *ret, struct tc_pins_fault *fault);
+int tc_pins_find(const char *word, struct tc_pins *ret, struct tc_fault *fault);
 /* Records what the server offers for these tools: `offered` (NULL: the approved definition) and
  * `missing`. Other tools keep their record. */
 int tc_pins_offer(const struct tc_pins_key *key, const struct tc_pinned *seen, size_t count,
-                  struct tc_pins_fault *fault);
+                  struct tc_fault *fault);
 /* Approves the offered definitions of these tools, exactly as `shown` has them. TOOLCAGE_EDENIED:
  * the server offers others by now. */
 int tc_pins_accept(const struct tc_pins *shown, char *const names[], size_t count,
-                   struct tc_pins_fault *fault);
+                   struct tc_fault *fault);
 /* Removes the file, so nothing of this server is approved. */
-int tc_pins_remove(const struct tc_pins *pins, struct tc_pins_fault *fault);
+int tc_pins_remove(const struct tc_pins *pins, struct tc_fault *fault);
 
 /* ---- definition.c ---- */
 

@@ -15,63 +15,24 @@
 #include "state/stamp.h"
 #include "state/store.h"
 
-enum { FILE_MAX = 32 << 20, NAME_SIZE = TC_PINS_ID_SIZE + 8, LOCK_US = 2000000 };
+enum { FILE_MAX = 32 << 20, NAME_SIZE = TC_PINS_ID_SIZE + 8 };
 
 _Static_assert((int)TC_PINS_STAMP_SIZE == (int)TC_STAMP_SIZE, "a stamp is one of stamp.h");
 
 static const char ending[] = ".json";
 
-int tc_pins_fail(struct tc_pins_fault *fault, int code, const char *hint, const char *fmt, ...)
-{
-    va_list ap;
-    va_start(ap, fmt);
-    (void)vsnprintf(fault->text, sizeof(fault->text), fmt, ap);
-    va_end(ap);
-    fault->code = code;
-    fault->hint = hint;
-    return code;
-}
-
-int tc_pins_no_memory(struct tc_pins_fault *fault)
-{
-    return tc_pins_fail(fault, TOOLCAGE_EMEMORY, NULL, "out of memory");
-}
-
 /* ---- the directory ---- */
 
-static int fail_unsafe(const char *path, int errnum, struct tc_pins_fault *fault)
+static const char what[] = "the approved definitions of tools";
+
+int tc_pins_open(struct tc_fault *fault)
 {
-    bool link = errnum == ELOOP || errnum == ENOTDIR, open = errnum == EPERM;
-    return tc_pins_fail(fault, TOOLCAGE_ESYSTEM,
-                        link || open ? "make it a directory that only you can write: mode 0700"
-                                     : "make room there, or set XDG_STATE_HOME",
-                        "the approved definitions of tools cannot be in %s: %s", path,
-                        link   ? "it is not a directory, or it is a link"
-                        : open ? "another user owns it or can write it"
-                               : strerror(errnum));
+    return tc_fault_open("pins", what, fault);
 }
 
-int tc_pins_open(struct tc_pins_fault *fault)
+int tc_pins_lock(int dir, struct tc_fault *fault)
 {
-    _autofree_ char *path = NULL;
-    int dir = tc_store_open("pins", true, &path);
-    if (dir >= 0)
-        return dir;
-    if (path)
-        return fail_unsafe(path, errno, fault);
-    return errno == ENXIO ? tc_pins_fail(fault, TOOLCAGE_ESYSTEM, "set HOME to an absolute path",
-                                         "there is no directory for the approved definitions of "
-                                         "tools: HOME is not set")
-                          : tc_pins_no_memory(fault);
-}
-
-int tc_pins_lock(int dir, struct tc_pins_fault *fault)
-{
-    int lock = tc_store_hold(dir, LOCK_US);
-    if (lock >= 0)
-        return lock;
-    return tc_pins_fail(fault, TOOLCAGE_ESYSTEM, "try again",
-                        "the approved definitions of tools cannot be locked: %s", strerror(errno));
+    return tc_fault_lock(dir, what, fault);
 }
 
 /* ---- names ---- */
@@ -136,16 +97,16 @@ static bool is_named(const struct tc_pins *pins)
            strcmp(id, pins->id) == 0;
 }
 
-static int fail_damaged(const char *id, struct tc_pins_fault *fault)
+static int fail_damaged(const char *id, struct tc_fault *fault)
 {
-    return tc_pins_fail(fault, TOOLCAGE_ESYSTEM,
+    return tc_fault_set(fault, TOOLCAGE_ESYSTEM,
                         "remove the file, and approve the tools again: toolcage pins",
                         "the approved definitions in pins/%s%s of the state directory cannot be "
                         "used: the file is damaged, or another user owns it or can write it",
                         id, ending);
 }
 
-int tc_pins_read(int dir, const char *id, struct tc_pins *ret, struct tc_pins_fault *fault)
+int tc_pins_read(int dir, const char *id, struct tc_pins *ret, struct tc_fault *fault)
 {
     char name[NAME_SIZE];
     struct stat st;
@@ -180,7 +141,7 @@ static void put_tool(struct tc_buf *out, const struct tc_pinned *tool)
     tc_buf_addc(out, '}');
 }
 
-int tc_pins_write(int dir, const struct tc_pins *pins, struct tc_pins_fault *fault)
+int tc_pins_write(int dir, const struct tc_pins *pins, struct tc_fault *fault)
 {
     char name[NAME_SIZE];
     _autobuf_ struct tc_buf out = {.max = FILE_MAX};
@@ -197,24 +158,24 @@ int tc_pins_write(int dir, const struct tc_pins *pins, struct tc_pins_fault *fau
     }
     tc_buf_adds(&out, "]}\n");
     if (out.failed)
-        return tc_pins_fail(fault, TOOLCAGE_ESYSTEM,
+        return tc_fault_set(fault, TOOLCAGE_ESYSTEM,
                             "name fewer of the server's tools in the policy",
                             "the definitions of the server's tools are too large to be stored");
     name_of(pins->id, name);
     if (tc_store_write(dir, name, out.data, out.len, 0600) == 0)
         return 0;
-    return tc_pins_fail(fault, TOOLCAGE_ESYSTEM, "make room in the state directory",
+    return tc_fault_set(fault, TOOLCAGE_ESYSTEM, "make room in the state directory",
                         "the definitions of the server's tools cannot be stored: %s",
                         strerror(errno));
 }
 
-int tc_pins_unlink(int dir, const char *id, struct tc_pins_fault *fault)
+int tc_pins_unlink(int dir, const char *id, struct tc_fault *fault)
 {
     char name[NAME_SIZE];
     name_of(id, name);
     if (unlinkat(dir, name, 0) == 0)
         return 0;
-    return tc_pins_fail(fault, errno == ENOENT ? TOOLCAGE_ENOT_FOUND : TOOLCAGE_ESYSTEM,
+    return tc_fault_set(fault, errno == ENOENT ? TOOLCAGE_ENOT_FOUND : TOOLCAGE_ESYSTEM,
                         "toolcage pins list", "the pins %s cannot be removed: %s", id,
                         strerror(errno));
 }

@@ -10,7 +10,7 @@
 
 enum { LIST_MAX = 8 << 20 }; /* bytes of subjects, which are those of clients */
 
-static void refuse_fault(struct tc_api *api, void *asker, const struct tc_queue_fault *fault)
+static void refuse_fault(struct tc_api *api, void *asker, const struct tc_fault *fault)
 {
     const unsigned status = fault->code == TOOLCAGE_ENOT_FOUND ? 404
                             : fault->code == TOOLCAGE_EUSAGE   ? 409
@@ -28,7 +28,7 @@ static json_t *describe(const struct tc_queued *q)
 
 void tc_approvals_list(struct tc_api *api, void *asker)
 {
-    struct tc_queue_fault fault;
+    struct tc_fault fault;
     struct tc_queued *queued = NULL;
     size_t count = 0;
     if (tc_queue_list(&queued, &count, &fault) < 0) {
@@ -59,7 +59,7 @@ static bool is_about_changes(const struct tc_queued *q)
 static void answer_queued(struct tc_api *api, void *asker, const struct tc_queued *q,
                           const json_t *body)
 {
-    struct tc_queue_fault fault;
+    struct tc_fault fault;
     const char *answer = json_string_value(json_object_get(body, "answer"));
     const char *digest = json_string_value(json_object_get(body, "digest"));
     const char *reason = json_string_value(json_object_get(body, "reason"));
@@ -81,7 +81,7 @@ static void answer_queued(struct tc_api *api, void *asker, const struct tc_queue
 void tc_approvals_answer(struct tc_api *api, void *asker, const char *id,
                          const struct tc_api_request *request)
 {
-    struct tc_queue_fault fault;
+    struct tc_fault fault;
     struct tc_queued queued = {0};
     json_t *body = json_loadb(request->body ? request->body : "", request->length,
                               JSON_REJECT_DUPLICATES, NULL);
@@ -108,7 +108,7 @@ static void refuse(struct tc_served *served, const char *reason)
 
 static bool ask(struct tc_served *served, const char *text, const char *digest, const char *tier)
 {
-    struct tc_queue_fault fault;
+    struct tc_fault fault;
     if (tier && strcmp(tier, "ManualOnly") == 0) {
         refuse(served, "only a person starts it, with toolcage call at a terminal");
         return false;

@@ -22,12 +22,12 @@ enum { READ_TRIES = 150, PAUSE_NS = 20000000 }; /* three seconds */
 
 static const char list_hint[] = "toolcage approvals list shows those that wait";
 
-static int fail_gone(const char *id, struct tc_queue_fault *fault)
+static int fail_gone(const char *id, struct tc_fault *fault)
 {
-    return tc_queue_fail(fault, TOOLCAGE_ENOT_FOUND, list_hint,
-                         "the call of request %.40s no longer waits: it was answered, cancelled or "
-                         "has ended",
-                         id);
+    return tc_fault_set(fault, TOOLCAGE_ENOT_FOUND, list_hint,
+                        "the call of request %.40s no longer waits: it was answered, cancelled or "
+                        "has ended",
+                        id);
 }
 
 /* ---- reading ---- */
@@ -42,7 +42,7 @@ static bool read_request(int dir, const char *id, struct tc_queued *ret)
 }
 
 /* Opens the queue. *ret_ids: the waiting requests. An fd, or a negative code. */
-static int open_queue(struct tc_strv *ret_ids, struct tc_queue_fault *fault)
+static int open_queue(struct tc_strv *ret_ids, struct tc_fault *fault)
 {
     _autofd_ int dir = tc_queue_open(fault);
     if (dir < 0)
@@ -54,7 +54,7 @@ static int open_queue(struct tc_strv *ret_ids, struct tc_queue_fault *fault)
     return r < 0 ? r : TAKE_FD(dir);
 }
 
-int tc_queue_list(struct tc_queued **ret, size_t *ret_count, struct tc_queue_fault *fault)
+int tc_queue_list(struct tc_queued **ret, size_t *ret_count, struct tc_fault *fault)
 {
     _autostrv_ struct tc_strv ids = {0};
     _autofd_ int dir = open_queue(&ids, fault);
@@ -63,7 +63,7 @@ int tc_queue_list(struct tc_queued **ret, size_t *ret_count, struct tc_queue_fau
     *ret_count = 0;
     *ret = calloc(ids.count + 1, sizeof(**ret));
     if (!*ret)
-        return tc_queue_fail(fault, TOOLCAGE_EMEMORY, NULL, "out of memory");
+        return tc_fault_set(fault, TOOLCAGE_EMEMORY, NULL, "out of memory");
     for (size_t i = 0; i < ids.count; i++)
         *ret_count += read_request(dir, ids.items[i], &(*ret)[*ret_count]);
     return 0;
@@ -76,7 +76,7 @@ void tc_queue_free(struct tc_queued *list, size_t count)
     free(list);
 }
 
-int tc_queue_find(const char *prefix, struct tc_queued *ret, struct tc_queue_fault *fault)
+int tc_queue_find(const char *prefix, struct tc_queued *ret, struct tc_fault *fault)
 {
     _autostrv_ struct tc_strv ids = {0};
     const char *id = NULL;
@@ -90,15 +90,14 @@ int tc_queue_find(const char *prefix, struct tc_queued *ret, struct tc_queue_fau
             found++;
         }
     if (found > 1)
-        return tc_queue_fail(fault, TOOLCAGE_EUSAGE,
-                             "write more of the id; toolcage approvals list",
-                             "%zu waiting requests begin with %.40s", found, prefix);
+        return tc_fault_set(fault, TOOLCAGE_EUSAGE, "write more of the id; toolcage approvals list",
+                            "%zu waiting requests begin with %.40s", found, prefix);
     if (!id)
         return fail_gone(prefix, fault);
     if (read_request(dir, id, ret))
         return 0;
-    return tc_queue_fail(fault, TOOLCAGE_ESYSTEM, "end the program whose call waits",
-                         "the request %s is damaged: its subject does not have its digest", id);
+    return tc_fault_set(fault, TOOLCAGE_ESYSTEM, "end the program whose call waits",
+                        "the request %s is damaged: its subject does not have its digest", id);
 }
 
 /* ---- answering ---- */
@@ -120,24 +119,24 @@ static char *write_file(const struct tc_queued *q, enum tc_answer said, const ch
     return tc_buf_steal(&out);
 }
 
-static int fail_answered(int dir, const struct tc_queued *q, struct tc_queue_fault *fault)
+static int fail_answered(int dir, const struct tc_queued *q, struct tc_fault *fault)
 {
     struct tc_queue_verdict verdict = tc_queue_verdict(dir, q->id, q->digest);
     free(verdict.reason);
     if (verdict.unusable)
-        return tc_queue_fail(fault, TOOLCAGE_EUSAGE, "the call is refused; make it again",
-                             "request %s has an answer that cannot be used: %s", q->id,
-                             verdict.unusable);
-    return tc_queue_fail(fault, TOOLCAGE_EUSAGE, list_hint, "request %s was already answered: %s",
-                         q->id,
-                         verdict.answer == TC_ANSWER_NO     ? "refused"
-                         : verdict.answer != TC_ANSWER_NONE ? "approved"
-                                                            : "the host has read the answer");
+        return tc_fault_set(fault, TOOLCAGE_EUSAGE, "the call is refused; make it again",
+                            "request %s has an answer that cannot be used: %s", q->id,
+                            verdict.unusable);
+    return tc_fault_set(fault, TOOLCAGE_EUSAGE, list_hint, "request %s was already answered: %s",
+                        q->id,
+                        verdict.answer == TC_ANSWER_NO     ? "refused"
+                        : verdict.answer != TC_ANSWER_NONE ? "approved"
+                                                           : "the host has read the answer");
 }
 
 /* Gives the complete file its name, if no other answer has it. An fd of it, or a negative code. */
 static int store_answer(int dir, const struct tc_queued *q, const char *text,
-                        struct tc_queue_fault *fault)
+                        struct tc_fault *fault)
 {
     char name[TC_QUEUE_NAME_SIZE];
     _autofree_ char *fresh = NULL;
@@ -153,15 +152,15 @@ static int store_answer(int dir, const struct tc_queued *q, const char *text,
         return TAKE_FD(fd);
     return errnum == EEXIST
                ? fail_answered(dir, q, fault)
-               : tc_queue_fail(fault, TOOLCAGE_ESYSTEM, "make room in the state directory",
-                               "the answer cannot be stored in the queue of approvals: %s",
-                               strerror(errnum));
+               : tc_fault_set(fault, TOOLCAGE_ESYSTEM, "make room in the state directory",
+                              "the answer cannot be stored in the queue of approvals: %s",
+                              strerror(errnum));
 }
 
 /* ---- claiming ---- */
 
 int tc_queue_claim(const struct tc_queued *queued, struct tc_queue_claim *claim,
-                   struct tc_queue_fault *fault)
+                   struct tc_fault *fault)
 {
     const int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
     if (claim->fd >= 0)
@@ -187,10 +186,10 @@ int tc_queue_claim(const struct tc_queued *queued, struct tc_queue_claim *claim,
         return 0;
     }
     return errno == EWOULDBLOCK || errno == ENOENT
-               ? tc_queue_fail(fault, TOOLCAGE_EUSAGE, list_hint,
-                               "another program is deciding about request %s", queued->id)
-               : tc_queue_fail(fault, TOOLCAGE_ESYSTEM, "make room in the state directory",
-                               "the request %s cannot be claimed: %s", queued->id, strerror(errno));
+               ? tc_fault_set(fault, TOOLCAGE_EUSAGE, list_hint,
+                              "another program is deciding about request %s", queued->id)
+               : tc_fault_set(fault, TOOLCAGE_ESYSTEM, "make room in the state directory",
+                              "the request %s cannot be claimed: %s", queued->id, strerror(errno));
 }
 
 void tc_queue_unclaim(struct tc_queue_claim *claim)
@@ -207,7 +206,7 @@ void tc_queue_unclaim(struct tc_queue_claim *claim)
 
 /* The host removes the answer when it has read it, and then the request. */
 static int await_reader(int dir, const struct tc_queued *q, int request, int answer,
-                        struct tc_queue_fault *fault)
+                        struct tc_fault *fault)
 {
     char name[TC_QUEUE_NAME_SIZE];
     tc_queue_answer_name(q->id, name);
@@ -226,7 +225,7 @@ static int await_reader(int dir, const struct tc_queued *q, int request, int ans
 }
 
 int tc_queue_answer(const struct tc_queued *queued, enum tc_answer said, const char *reason,
-                    struct tc_queue_fault *fault)
+                    struct tc_fault *fault)
 {
     struct tc_queue_claim claim = TC_QUEUE_UNCLAIMED;
     int r = tc_queue_claim(queued, &claim, fault);
@@ -238,21 +237,21 @@ int tc_queue_answer(const struct tc_queued *queued, enum tc_answer said, const c
 
 /* An fd of the stored answer, or a negative code. */
 static int store(const struct tc_queue_claim *claim, const struct tc_queued *queued, int request,
-                 enum tc_answer said, const char *reason, struct tc_queue_fault *fault)
+                 enum tc_answer said, const char *reason, struct tc_fault *fault)
 {
     if (reason && strlen(reason) > TC_QUEUE_REASON_MAX)
-        return tc_queue_fail(fault, TOOLCAGE_EUSAGE, "write a shorter one",
-                             "a reason has at most %d bytes", TC_QUEUE_REASON_MAX);
+        return tc_fault_set(fault, TOOLCAGE_EUSAGE, "write a shorter one",
+                            "a reason has at most %d bytes", TC_QUEUE_REASON_MAX);
     _autofree_ char *text = write_file(queued, said, reason);
     if (!text)
-        return tc_queue_fail(fault, TOOLCAGE_EMEMORY, NULL, "out of memory");
+        return tc_fault_set(fault, TOOLCAGE_EMEMORY, NULL, "out of memory");
     if (request < 0 || !tc_queue_waits(request))
         return fail_gone(queued->id, fault);
     return store_answer(claim->dir, queued, text, fault);
 }
 
 int tc_queue_answer_claimed(const struct tc_queue_claim *claim, const struct tc_queued *queued,
-                            enum tc_answer said, const char *reason, struct tc_queue_fault *fault)
+                            enum tc_answer said, const char *reason, struct tc_fault *fault)
 {
     _autofd_ int request = tc_queue_request(claim->dir, queued->id);
     _autofd_ int answer = store(claim, queued, request, said, reason, fault);
@@ -260,7 +259,7 @@ int tc_queue_answer_claimed(const struct tc_queue_claim *claim, const struct tc_
 }
 
 int tc_queue_post(const struct tc_queued *queued, enum tc_answer said, const char *reason,
-                  struct tc_queue_fault *fault)
+                  struct tc_fault *fault)
 {
     struct tc_queue_claim claim = TC_QUEUE_UNCLAIMED;
     int r = tc_queue_claim(queued, &claim, fault);

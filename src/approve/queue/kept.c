@@ -40,11 +40,10 @@ static void name_of(const char *id, char ret[TC_QUEUE_NAME_SIZE])
     (void)snprintf(ret, TC_QUEUE_NAME_SIZE, "%s%s", id, call_end);
 }
 
-static int fail_store(struct tc_queue_fault *fault)
+static int fail_store(struct tc_fault *fault)
 {
-    return tc_queue_fail(fault, TOOLCAGE_ESYSTEM, "make room in the state directory",
-                         "the call cannot be stored in the queue of approvals: %s",
-                         strerror(errno));
+    return tc_fault_set(fault, TOOLCAGE_ESYSTEM, "make room in the state directory",
+                        "the call cannot be stored in the queue of approvals: %s", strerror(errno));
 }
 
 /* ---- reading ---- */
@@ -108,7 +107,7 @@ static int order(const void *a, const void *b)
 }
 
 /* Removes what is old or damaged. */
-static int read_all(int dir, struct tc_kept **ret, size_t *ret_count, struct tc_queue_fault *fault)
+static int read_all(int dir, struct tc_kept **ret, size_t *ret_count, struct tc_fault *fault)
 {
     _autodir_ DIR *list = tc_list_dir(dir);
     struct dirent *e;
@@ -121,19 +120,19 @@ static int read_all(int dir, struct tc_kept **ret, size_t *ret_count, struct tc_
         struct tc_kept *slot = TC_PUSH(*ret, *ret_count);
         if (!slot) {
             tc_kept_done(&kept);
-            return tc_queue_fail(fault, TOOLCAGE_EMEMORY, NULL, "out of memory");
+            return tc_fault_set(fault, TOOLCAGE_EMEMORY, NULL, "out of memory");
         }
         *slot = kept;
     }
     if (more < 0)
-        return tc_queue_fail(fault, TOOLCAGE_ESYSTEM, "try again",
-                             "the queue of approvals cannot be read: %s", strerror(errno));
+        return tc_fault_set(fault, TOOLCAGE_ESYSTEM, "try again",
+                            "the queue of approvals cannot be read: %s", strerror(errno));
     if (*ret_count)
         qsort(*ret, *ret_count, sizeof(**ret), order);
     return 0;
 }
 
-static int open_locked(int *ret_lock, struct tc_queue_fault *fault)
+static int open_locked(int *ret_lock, struct tc_fault *fault)
 {
     _autofd_ int dir = tc_queue_open(fault);
     if (dir < 0)
@@ -142,7 +141,7 @@ static int open_locked(int *ret_lock, struct tc_queue_fault *fault)
     return *ret_lock < 0 ? *ret_lock : TAKE_FD(dir);
 }
 
-int tc_kept_list(struct tc_kept **ret, size_t *ret_count, struct tc_queue_fault *fault)
+int tc_kept_list(struct tc_kept **ret, size_t *ret_count, struct tc_fault *fault)
 {
     _autofd_ int lock = -1;
     _autofd_ int dir = open_locked(&lock, fault);
@@ -179,7 +178,7 @@ static char *write_file(const char *id, const struct tc_kept *kept)
     return tc_buf_steal(&out);
 }
 
-static int check_room(int dir, struct tc_queue_fault *fault)
+static int check_room(int dir, struct tc_fault *fault)
 {
     struct tc_kept *list = NULL;
     size_t count = 0;
@@ -187,27 +186,26 @@ static int check_room(int dir, struct tc_queue_fault *fault)
     tc_kept_free(list, count);
     if (r < 0 || count < TC_QUEUE_MAX)
         return r;
-    return tc_queue_fail(fault, TOOLCAGE_EDENIED, "start or deny some: toolcage approvals list",
-                         "%d other calls wait for a person to start them, and no more can wait",
-                         TC_QUEUE_MAX);
+    return tc_fault_set(fault, TOOLCAGE_EDENIED, "start or deny some: toolcage approvals list",
+                        "%d other calls wait for a person to start them, and no more can wait",
+                        TC_QUEUE_MAX);
 }
 
-int tc_kept_store(const struct tc_kept *kept, char ret_id[TC_QUEUE_ID_SIZE],
-                  struct tc_queue_fault *fault)
+int tc_kept_store(const struct tc_kept *kept, char ret_id[TC_QUEUE_ID_SIZE], struct tc_fault *fault)
 {
     char name[TC_QUEUE_NAME_SIZE];
     _autofree_ char *fresh = NULL;
     _autofree_ char *text = tc_ulid(ret_id) == 0 ? write_file(ret_id, kept) : NULL;
     if (!text)
-        return tc_queue_fail(fault, TOOLCAGE_EMEMORY, NULL, "out of memory");
+        return tc_fault_set(fault, TOOLCAGE_EMEMORY, NULL, "out of memory");
     struct tc_kept read;
     bool readable = strlen(text) < CALL_MAX && parse(text, strlen(text), ret_id, &read);
     if (readable)
         tc_kept_done(&read);
     else
-        return tc_queue_fail(fault, TOOLCAGE_EDENIED, "toolcage call at a terminal takes it",
-                             "the call is too long, or nested too deeply, for the queue of "
-                             "approvals");
+        return tc_fault_set(fault, TOOLCAGE_EDENIED, "toolcage call at a terminal takes it",
+                            "the call is too long, or nested too deeply, for the queue of "
+                            "approvals");
     _autofd_ int lock = -1;
     _autofd_ int dir = open_locked(&lock, fault);
     int r = dir < 0 ? TAKE_FD(dir) : check_room(dir, fault);
@@ -219,7 +217,7 @@ int tc_kept_store(const struct tc_kept *kept, char ret_id[TC_QUEUE_ID_SIZE],
                                                                               : fail_store(fault);
 }
 
-int tc_kept_take(const char *id, struct tc_queue_fault *fault)
+int tc_kept_take(const char *id, struct tc_fault *fault)
 {
     char name[TC_QUEUE_NAME_SIZE];
     _autofd_ int lock = -1;
@@ -229,7 +227,6 @@ int tc_kept_take(const char *id, struct tc_queue_fault *fault)
     name_of(id, name);
     if (unlinkat(dir, name, 0) == 0)
         return 0;
-    return tc_queue_fail(fault, TOOLCAGE_ENOT_FOUND,
-                         "toolcage approvals list shows those that wait",
-                         "the call %s was started, denied or has expired", id);
+    return tc_fault_set(fault, TOOLCAGE_ENOT_FOUND, "toolcage approvals list shows those that wait",
+                        "the call %s was started, denied or has expired", id);
 }

@@ -55,7 +55,7 @@ static void make_room(int dir)
 
 void tc_last_approved_keep(const char *tool, const char *policy, const char *subject, size_t length)
 {
-    struct tc_queue_fault fault;
+    struct tc_fault fault;
     char name[NAME_SIZE];
     _autofd_ int dir = tc_queue_place("approved", &fault);
     if (dir < 0 || !name_of(tool, policy, name))
@@ -72,7 +72,7 @@ void tc_last_approved_keep(const char *tool, const char *policy, const char *sub
 char *tc_last_approved_read(const char *tool, const char *policy, int64_t *ret_at)
 {
     struct tc_buf text = {.max = SUBJECT_MAX};
-    struct tc_queue_fault fault;
+    struct tc_fault fault;
     struct stat st;
     char name[NAME_SIZE];
     _autofd_ int dir = tc_queue_place("approved", &fault);

@@ -18,6 +18,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "state/fault.h"
+
 enum {
     TC_QUEUE_MAX = 64,     /* waiting requests of a user */
     TC_QUEUE_ID_SIZE = 27, /* a ULID */
@@ -29,12 +31,8 @@ enum {
     TC_QUEUE_LOOK_MS = 200,
 };
 
-/* Why a function failed. */
-struct tc_queue_fault {
-    int code; /* TOOLCAGE_E…; TOOLCAGE_EDENIED: the queue does not take this request */
-    const char *hint;
-    char text[320];
-};
+/* Functions that fail fill a struct tc_fault; TOOLCAGE_EDENIED: the queue does not take this
+ * request. */
 
 /* ---- wait.c: the host ---- */
 
@@ -46,7 +44,7 @@ enum tc_answer { TC_ANSWER_NONE, TC_ANSWER_YES, TC_ANSWER_NO, TC_ANSWER_SESSION 
 /* Stores `request`, the JSON of toolcage_call_approval_json(). `asker`: the
  * name of the program that waits, in small letters. 0, or a negative code. */
 int tc_wait_begin(const char *request, const char *asker, struct tc_wait **ret,
-                  struct tc_queue_fault *fault);
+                  struct tc_fault *fault);
 const char *tc_wait_id(const struct tc_wait *wait);
 /* Looks for the answer, without waiting. Every problem is a no: an unusable answer, the end of the
  * time, a removed request. *ret_reason: the reason, of a no usually; owned, NULL: none. */
@@ -62,7 +60,7 @@ struct tc_queue_changes {
 };
 /* As tc_wait_begin(). The reason of a yes says what was applied. */
 int tc_wait_begin_changes(const struct tc_queue_changes *changes, const char *asker,
-                          struct tc_wait **ret, struct tc_queue_fault *fault);
+                          struct tc_wait **ret, struct tc_fault *fault);
 
 /* ---- answer.c: the person ---- */
 
@@ -76,11 +74,11 @@ struct tc_queued {
 void tc_queued_done(struct tc_queued *queued);
 
 /* The waiting requests, the oldest first; owned. 0, or a negative code. */
-int tc_queue_list(struct tc_queued **ret, size_t *ret_count, struct tc_queue_fault *fault);
+int tc_queue_list(struct tc_queued **ret, size_t *ret_count, struct tc_fault *fault);
 void tc_queue_free(struct tc_queued *list, size_t count);
 /* The waiting request whose id begins with `prefix`, in either case. 0, or a negative code:
  * TOOLCAGE_ENOT_FOUND: none; TOOLCAGE_EUSAGE: several. */
-int tc_queue_find(const char *prefix, struct tc_queued *ret, struct tc_queue_fault *fault);
+int tc_queue_find(const char *prefix, struct tc_queued *ret, struct tc_fault *fault);
 /* The right to answer a request. While a program has it, no other one answers. */
 struct tc_queue_claim {
     int dir, fd; /* the directory; the locked file; -1: not claimed */
@@ -93,21 +91,21 @@ struct tc_queue_claim {
 /* Claims a request that waits and has no answer; does nothing if `claim` has it already. 0, or a
  * negative code as tc_queue_answer(); TOOLCAGE_EUSAGE: another program is deciding. */
 int tc_queue_claim(const struct tc_queued *queued, struct tc_queue_claim *claim,
-                   struct tc_queue_fault *fault);
+                   struct tc_fault *fault);
 void tc_queue_unclaim(struct tc_queue_claim *claim);
 /* As tc_queue_answer(), with the claim. */
 int tc_queue_answer_claimed(const struct tc_queue_claim *claim, const struct tc_queued *queued,
-                            enum tc_answer said, const char *reason, struct tc_queue_fault *fault);
+                            enum tc_answer said, const char *reason, struct tc_fault *fault);
 /* Stores the answer to exactly this request; the first answer counts. `reason` is for the model;
  * NULL: none. Returns when the host has read it: 0; after a few seconds without that: 1. Negative:
  * TOOLCAGE_ENOT_FOUND: the call no longer waits; TOOLCAGE_EUSAGE: it was answered. */
 int tc_queue_answer(const struct tc_queued *queued, enum tc_answer said, const char *reason,
-                    struct tc_queue_fault *fault);
+                    struct tc_fault *fault);
 
 /* Stores the answer without waiting for its reader, for a program that may be that reader. 0, or a
  * negative code as tc_queue_answer(). */
 int tc_queue_post(const struct tc_queued *queued, enum tc_answer said, const char *reason,
-                  struct tc_queue_fault *fault);
+                  struct tc_fault *fault);
 
 /* ---- last.c: the last approved subject of a tool under a policy ---- */
 
@@ -132,13 +130,13 @@ struct tc_kept {
 
 void tc_kept_done(struct tc_kept *kept);
 /* The stored calls, the oldest first; owned. 0, or a negative code. */
-int tc_kept_list(struct tc_kept **ret, size_t *ret_count, struct tc_queue_fault *fault);
+int tc_kept_list(struct tc_kept **ret, size_t *ret_count, struct tc_fault *fault);
 void tc_kept_free(struct tc_kept *list, size_t count);
 /* Stores a call; `id` and `created` are chosen here. 0, or a negative code. */
 int tc_kept_store(const struct tc_kept *kept, char ret_id[TC_QUEUE_ID_SIZE],
-                  struct tc_queue_fault *fault);
+                  struct tc_fault *fault);
 /* Removes a call, so that only this caller starts or denies it. 0, or a negative code:
  * TOOLCAGE_ENOT_FOUND: another one was first. */
-int tc_kept_take(const char *id, struct tc_queue_fault *fault);
+int tc_kept_take(const char *id, struct tc_fault *fault);
 
 #endif

@@ -44,10 +44,10 @@ static char *write_request(const char *subject)
 }
 
 int tc_wait_begin_changes(const struct tc_queue_changes *changes, const char *asker,
-                          struct tc_wait **ret, struct tc_queue_fault *fault)
+                          struct tc_wait **ret, struct tc_fault *fault)
 {
     _autofree_ char *subject = write_subject(changes);
     _autofree_ char *request = subject ? write_request(subject) : NULL;
     return request ? tc_wait_begin(request, asker, ret, fault)
-                   : tc_queue_fail(fault, TOOLCAGE_EMEMORY, NULL, "out of memory");
+                   : tc_fault_set(fault, TOOLCAGE_EMEMORY, NULL, "out of memory");
 }

@@ -23,7 +23,6 @@ enum {
     REQUEST_MAX = 1 << 20, /* bytes of a file */
     ANSWER_MAX = 4096,
     LATE_S = 60, /* until an answer without a request is removed: its writer removes it itself */
-    LOCK_US = 2000000,
 };
 
 _Static_assert((int)TC_QUEUE_ID_SIZE == (int)TC_ULID_SIZE, "an id is a ULID");
@@ -32,57 +31,23 @@ _Static_assert((int)TC_QUEUE_DIGEST_SIZE == (int)TC_DIGEST_SIZE, "a digest is on
 static const char temporary[] = "new-", request_end[] = ".json", answer_end[] = ".answer";
 const char tc_queue_claim_end[] = ".claim";
 
-int tc_queue_fail(struct tc_queue_fault *fault, int code, const char *hint, const char *fmt, ...)
-{
-    va_list ap;
-    va_start(ap, fmt);
-    (void)vsnprintf(fault->text, sizeof(fault->text), fmt, ap);
-    va_end(ap);
-    fault->code = code;
-    fault->hint = hint;
-    return code;
-}
-
 /* ---- the directory ---- */
 
-static int fail_unsafe(const char *path, int errnum, struct tc_queue_fault *fault)
+static const char what[] = "the queue of approvals";
+
+int tc_queue_place(const char *name, struct tc_fault *fault)
 {
-    bool link = errnum == ELOOP || errnum == ENOTDIR, open = errnum == EPERM;
-    return tc_queue_fail(fault, TOOLCAGE_ESYSTEM,
-                         link || open ? "make it a directory that only you can write: mode 0700"
-                                      : "make room there, or set XDG_STATE_HOME",
-                         "the queue of approvals cannot use %s: %s", path,
-                         link   ? "it is not a directory, or it is a link"
-                         : open ? "another user owns it or can write it"
-                                : strerror(errnum));
+    return tc_fault_open(name, what, fault);
 }
 
-int tc_queue_place(const char *name, struct tc_queue_fault *fault)
-{
-    _autofree_ char *path = NULL;
-    int dir = tc_store_open(name, true, &path);
-    if (dir >= 0)
-        return dir;
-    if (path)
-        return fail_unsafe(path, errno, fault);
-    return errno == ENXIO
-               ? tc_queue_fail(fault, TOOLCAGE_ESYSTEM, "set HOME to an absolute path",
-                               "there is no directory for the queue of approvals: HOME is not set")
-               : tc_queue_fail(fault, TOOLCAGE_EMEMORY, NULL, "out of memory");
-}
-
-int tc_queue_open(struct tc_queue_fault *fault)
+int tc_queue_open(struct tc_fault *fault)
 {
     return tc_queue_place("approvals", fault);
 }
 
-int tc_queue_lock(int dir, struct tc_queue_fault *fault)
+int tc_queue_lock(int dir, struct tc_fault *fault)
 {
-    int lock = tc_store_hold(dir, LOCK_US);
-    if (lock >= 0)
-        return lock;
-    return tc_queue_fail(fault, TOOLCAGE_ESYSTEM, "try again",
-                         "the queue of approvals cannot be locked: %s", strerror(errno));
+    return tc_fault_lock(dir, what, fault);
 }
 
 /* ---- the files ---- */
@@ -156,17 +121,17 @@ static bool visit(int dir, const char *name, struct tc_strv *ret)
     return true;
 }
 
-int tc_queue_ids(int dir, struct tc_strv *ret, struct tc_queue_fault *fault)
+int tc_queue_ids(int dir, struct tc_strv *ret, struct tc_fault *fault)
 {
     _autodir_ DIR *list = tc_list_dir(dir);
     struct dirent *e;
     int more = list ? 1 : -1;
     while (more > 0 && (more = tc_next_entry(list, &e)) > 0)
         if (!visit(dir, e->d_name, ret))
-            return tc_queue_fail(fault, TOOLCAGE_EMEMORY, NULL, "out of memory");
+            return tc_fault_set(fault, TOOLCAGE_EMEMORY, NULL, "out of memory");
     if (more < 0)
-        return tc_queue_fail(fault, TOOLCAGE_ESYSTEM, "try again",
-                             "the queue of approvals cannot be read: %s", strerror(errno));
+        return tc_fault_set(fault, TOOLCAGE_ESYSTEM, "try again",
+                            "the queue of approvals cannot be read: %s", strerror(errno));
     tc_strv_sort(ret);
     return 0;
 }

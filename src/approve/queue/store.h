@@ -9,21 +9,17 @@
 #include "base/cleanup.h"
 #include "base/strv.h"
 
-/* Fills *fault and returns `code`. */
-int tc_queue_fail(struct tc_queue_fault *fault, int code, const char *hint, const char *fmt, ...)
-    TC_PRINTF(4, 5);
-
 /* Opens the directory, and makes it if it is missing. An fd, or a negative code: another user can
  * write it, or it is a link. */
-int tc_queue_open(struct tc_queue_fault *fault);
+int tc_queue_open(struct tc_fault *fault);
 /* The same for another directory of this name next to it. */
-int tc_queue_place(const char *name, struct tc_queue_fault *fault);
+int tc_queue_place(const char *name, struct tc_fault *fault);
 /* Locks the directory, which every process does that adds or removes what is not its own. An fd
  * whose close is the unlock, or a negative code. */
-int tc_queue_lock(int dir, struct tc_queue_fault *fault);
+int tc_queue_lock(int dir, struct tc_fault *fault);
 /* The ids of the waiting requests, in their order. The caller has the lock; what dead processes
  * left is removed. 0, or a negative code. */
-int tc_queue_ids(int dir, struct tc_strv *ret, struct tc_queue_fault *fault);
+int tc_queue_ids(int dir, struct tc_strv *ret, struct tc_fault *fault);
 /* Opens the request with this id. -1: none. */
 int tc_queue_request(int dir, const char *id);
 /* Has this open file lost its name? */

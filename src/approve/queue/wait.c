@@ -43,19 +43,19 @@ static char *write_file(const char *id, const char *request, const char *asker)
     return tc_buf_steal(&out);
 }
 
-static int check_room(int dir, struct tc_queue_fault *fault)
+static int check_room(int dir, struct tc_fault *fault)
 {
     _autostrv_ struct tc_strv ids = {0};
     int r = tc_queue_ids(dir, &ids, fault);
     if (r < 0 || ids.count < TC_QUEUE_MAX)
         return r;
-    return tc_queue_fail(fault, TOOLCAGE_EDENIED, "answer some: toolcage approvals list",
-                         "%d other calls wait for a person's approval, and no more can wait",
-                         TC_QUEUE_MAX);
+    return tc_fault_set(fault, TOOLCAGE_EDENIED, "answer some: toolcage approvals list",
+                        "%d other calls wait for a person's approval, and no more can wait",
+                        TC_QUEUE_MAX);
 }
 
 /* Locked before it has its name, so that it is never taken for a leftover. */
-static int store_file(struct tc_wait *w, const char *text, struct tc_queue_fault *fault)
+static int store_file(struct tc_wait *w, const char *text, struct tc_fault *fault)
 {
     char name[TC_QUEUE_NAME_SIZE];
     _autofree_ char *fresh = NULL;
@@ -64,12 +64,12 @@ static int store_file(struct tc_wait *w, const char *text, struct tc_queue_fault
     if (w->own >= 0 && tc_store_lock(w->own, true) == 0 &&
         renameat2(w->dir, fresh, w->dir, name, RENAME_NOREPLACE) == 0)
         return 0;
-    return tc_queue_fail(fault, TOOLCAGE_ESYSTEM, "make room in the state directory",
-                         "the request cannot be stored in the queue of approvals: %s",
-                         strerror(errno));
+    return tc_fault_set(fault, TOOLCAGE_ESYSTEM, "make room in the state directory",
+                        "the request cannot be stored in the queue of approvals: %s",
+                        strerror(errno));
 }
 
-static int add_request(struct tc_wait *w, const char *text, struct tc_queue_fault *fault)
+static int add_request(struct tc_wait *w, const char *text, struct tc_fault *fault)
 {
     _autofd_ int lock = tc_queue_lock(w->dir, fault);
     int r = lock < 0 ? lock : check_room(w->dir, fault);
@@ -77,21 +77,21 @@ static int add_request(struct tc_wait *w, const char *text, struct tc_queue_faul
 }
 
 int tc_wait_begin(const char *request, const char *asker, struct tc_wait **ret,
-                  struct tc_queue_fault *fault)
+                  struct tc_fault *fault)
 {
     char id[TC_ULID_SIZE];
     struct tc_wait *w = calloc(1, sizeof(*w));
     _autofree_ char *text = w && tc_ulid(id) == 0 ? write_file(id, request, asker) : NULL;
     if (!text) {
         free(w);
-        return tc_queue_fail(fault, TOOLCAGE_EMEMORY, NULL, "out of memory");
+        return tc_fault_set(fault, TOOLCAGE_EMEMORY, NULL, "out of memory");
     }
     *w = (struct tc_wait){.dir = -1, .own = -1};
     int r = 0;
     if (!tc_queue_parse(text, strlen(text), id, &w->request))
-        r = tc_queue_fail(fault, TOOLCAGE_EDENIED,
-                          "run it at a terminal: toolcage call shows all of it",
-                          "the call is too long for the queue of approvals");
+        r = tc_fault_set(fault, TOOLCAGE_EDENIED,
+                         "run it at a terminal: toolcage call shows all of it",
+                         "the call is too long for the queue of approvals");
     if (r == 0)
         r = w->dir = tc_queue_open(fault);
     if (r >= 0)

@@ -153,7 +153,7 @@ static int ask_person(struct toolcage_call *call, const struct tc_person *person
 
 /* ---- by the queue ---- */
 
-static int fail_queue(struct toolcage_call *call, const struct tc_queue_fault *fault,
+static int fail_queue(struct toolcage_call *call, const struct tc_fault *fault,
                       struct tc_failure *failure)
 {
     if (fault->code == TOOLCAGE_EDENIED)
@@ -165,7 +165,7 @@ static int wait_for_person(struct toolcage_call *call, const char *asker, const 
                            const char *digest, struct tc_failure *failure)
 {
     const struct timespec pause = {.tv_nsec = TC_QUEUE_LOOK_MS * 1000000L};
-    struct tc_queue_fault fault;
+    struct tc_fault fault;
     struct tc_wait *wait;
     _autofree_ char *reason = NULL;
     enum tc_answer answer;

@@ -78,7 +78,7 @@ void tc_notify_put(FILE *out, const struct tc_queued *q)
 static int write_request(const char *id)
 {
     struct tc_queued q = {0};
-    struct tc_queue_fault fault;
+    struct tc_fault fault;
     char *text = NULL;
     size_t size = 0;
     errno = ENOENT;

@@ -188,7 +188,7 @@ void tc_question_count(struct tc_slice answered, size_t before, struct tc_decide
 /* After a no, or without the program that asked, a yes counts no more. */
 static int claim(const struct tc_question *q)
 {
-    struct tc_queue_fault fault;
+    struct tc_fault fault;
     if (!q->asked || tc_queue_claim(q->asked->request, q->asked->claim, &fault) == 0)
         return 0;
     tc_cli_say("nothing was applied or discarded: %s", fault.text);

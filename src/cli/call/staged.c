@@ -51,7 +51,7 @@ static struct tc_wait *begin(struct toolcage_engine *engine, const char *call, c
                              int64_t *ret_count)
 {
     _autoerror_ struct toolcage_error *err = NULL;
-    struct tc_queue_fault fault = {.text = "some of them cannot be read"};
+    struct tc_fault fault = {.text = "some of them cannot be read"};
     struct tc_wait *wait = NULL;
     char *json = NULL;
     if (toolcage_engine_changes_json(engine, call, 0, NULL, &json, &err)) {
@@ -198,7 +198,7 @@ static int answer(const struct tc_waiting_request *asked, const struct tc_decide
                   struct tc_failure *failure)
 {
     const struct tc_queued *q = asked->request;
-    struct tc_queue_fault fault;
+    struct tc_fault fault;
     _autofree_ char *text = tc_cli_format("applied %zu, discarded %zu, still staged %zu",
                                           decided->applied, decided->discarded, decided->left);
     int rc = tc_queue_answer_claimed(asked->claim, q, TC_ANSWER_YES, text, &fault);
@@ -262,7 +262,7 @@ static bool is_missed(struct tc_slice answered, size_t count, char *const paths[
 
 static int claim(const struct tc_waiting_request *asked, struct tc_failure *failure)
 {
-    struct tc_queue_fault fault;
+    struct tc_fault fault;
     return tc_queue_claim(asked->request, asked->claim, &fault) == 0
                ? 0
                : tc_failure_set(failure, fault.code, fault.hint, "%s", fault.text);

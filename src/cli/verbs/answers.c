@@ -12,7 +12,7 @@
 
 enum { EXIT_WAITS = 1 }; /* the request was not answered */
 
-static int fail(struct tc_failure *failure, const struct tc_queue_fault *fault)
+static int fail(struct tc_failure *failure, const struct tc_fault *fault)
 {
     return tc_failure_set(failure, fault->code, fault->hint, "%s", fault->text);
 }
@@ -20,7 +20,7 @@ static int fail(struct tc_failure *failure, const struct tc_queue_fault *fault)
 static int answer_one(const struct tc_queued *q, enum tc_answer said, const char *reason,
                       struct tc_failure *failure)
 {
-    struct tc_queue_fault fault;
+    struct tc_fault fault;
     int rc = tc_queue_answer(q, said, reason, &fault);
     if (rc < 0)
         return fail(failure, &fault);
@@ -55,7 +55,7 @@ static bool is_equal(const struct tc_queued *a, const struct tc_queued *b)
 static int find_equal(const struct tc_args *args, const struct tc_queued *q, struct equal *ret,
                       struct tc_failure *failure)
 {
-    struct tc_queue_fault fault;
+    struct tc_fault fault;
     size_t found = 0;
     if (!tc_args_has(args, "all-equal"))
         return 0;

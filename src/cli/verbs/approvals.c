@@ -64,7 +64,7 @@ static const char text[] =
     "  toolcage approvals deny 01JD8XKQ7P --reason 'not on a Sunday'\n"
     "  toolcage approvals run 01JD8XKQ7P\n";
 
-static int fail(struct tc_failure *failure, const struct tc_queue_fault *fault)
+static int fail(struct tc_failure *failure, const struct tc_fault *fault)
 {
     return tc_failure_set(failure, fault->code, fault->hint, "%s", fault->text);
 }
@@ -80,7 +80,7 @@ struct list {
 
 static int read_list(struct list *ret, struct tc_failure *failure)
 {
-    struct tc_queue_fault fault;
+    struct tc_fault fault;
     if (tc_queue_list(&ret->items, &ret->count, &fault) < 0 ||
         tc_kept_list(&ret->kept, &ret->kept_count, &fault) < 0)
         return fail(failure, &fault);
@@ -286,7 +286,7 @@ static int resolve(const char *prefix, struct tc_queued *ret, struct tc_kept *re
                    struct tc_failure *failure)
 {
     struct list list = {0};
-    struct tc_queue_fault fault;
+    struct tc_fault fault;
     size_t found = 0, length = strlen(prefix);
     int rc = read_list(&list, failure);
     for (size_t i = 0; !rc && length && i < list.count; i++)
@@ -312,7 +312,7 @@ static int resolve(const char *prefix, struct tc_queued *ret, struct tc_kept *re
 static int take(void *userdata, struct tc_failure *failure)
 {
     const struct tc_kept *kept = userdata;
-    struct tc_queue_fault fault;
+    struct tc_fault fault;
     return tc_kept_take(kept->id, &fault) < 0 ? fail(failure, &fault) : 0;
 }
 
@@ -343,7 +343,7 @@ static int run_kept(struct tc_kept *kept, struct tc_failure *failure)
 
 static int deny_kept(const struct tc_kept *kept, struct tc_failure *failure)
 {
-    struct tc_queue_fault fault;
+    struct tc_fault fault;
     if (tc_kept_take(kept->id, &fault) < 0)
         return fail(failure, &fault);
     tc_cli_say("removed call %s, which no person has started", kept->id);

@@ -35,7 +35,7 @@ static char *keep(void *userdata, const char *tool, const char *arguments)
                            .workspace = offer->workspace_path,
                            .tool = (char *)tool,
                            .arguments = (char *)arguments};
-    struct tc_queue_fault fault;
+    struct tc_fault fault;
     char id[TC_QUEUE_ID_SIZE];
     if (!offer->directory || !offer->policy || (offer->workspace && !offer->workspace_path))
         return strdup("only a person starts it, and the working directory is gone");

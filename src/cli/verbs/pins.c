@@ -44,7 +44,7 @@ static const char text[] =
     "  toolcage pins accept files read_text_file\n"
     "  toolcage pins remove files             approve nothing of this server\n";
 
-static int fail(struct tc_failure *failure, const struct tc_pins_fault *fault)
+static int fail(struct tc_failure *failure, const struct tc_fault *fault)
 {
     return tc_failure_set(failure, fault->code, fault->hint, "%s", fault->text);
 }
@@ -114,7 +114,7 @@ static int run_list(const struct tc_args *args, struct tc_failure *failure)
 {
     struct tc_pins *list = NULL;
     size_t count = 0, size = 0;
-    struct tc_pins_fault fault;
+    struct tc_fault fault;
     char *all = NULL;
     bool json = tc_args_has(args, "json");
     int rc = tc_pins_list(&list, &count, &fault);
@@ -169,7 +169,7 @@ static bool is_named(const struct chosen *chosen, const char *name)
 /* The tools that the arguments name, or else all that are held. 0, or -1 with the failure. */
 static int choose(const struct tc_args *args, struct chosen *ret, struct tc_failure *failure)
 {
-    struct tc_pins_fault fault;
+    struct tc_fault fault;
     size_t named = args->operand_count - 2;
     if (tc_pins_find(args->operands[1], &ret->pins, &fault) < 0)
         return fail(failure, &fault);
@@ -256,7 +256,7 @@ static int show(const struct tc_args *args, struct chosen *chosen, struct tc_fai
 
 static int accept_chosen(const struct chosen *chosen, struct tc_failure *failure)
 {
-    struct tc_pins_fault fault;
+    struct tc_fault fault;
     if (tc_pins_accept(&chosen->pins, chosen->names, chosen->count, &fault) < 0)
         return fail(failure, &fault);
     tc_cli_say("approved %zu definition%s of server %s", chosen->count,
@@ -310,7 +310,7 @@ static int run_accept(const struct tc_args *args, struct chosen *chosen, struct 
 
 static int run_remove(const struct tc_args *args, struct chosen *chosen, struct tc_failure *failure)
 {
-    struct tc_pins_fault fault;
+    struct tc_fault fault;
     (void)args;
     if (tc_pins_remove(&chosen->pins, &fault) < 0)
         return fail(failure, &fault);

@@ -277,7 +277,7 @@ static int find_pins(struct scene *scene, struct tc_slice server, const struct t
     if (!scene->pin)
         return 0;
     struct tc_pins pins;
-    struct tc_pins_fault fault;
+    struct tc_fault fault;
     scene->command = command.at && scene->own ? strndup(command.at, command.length)
                                               : write_words(scene->args->operands);
     scene->policy = realpath(found->path, NULL);

@@ -484,7 +484,7 @@ def unsafe_queue_is_refused():
         if os.geteuid() == 0:
             os.mkdir(queue, 0o700)
             os.chown(queue, ORDINARY + 1, ORDINARY + 1)
-            refused("another user's directory", "cannot use")
+            refused("another user's directory", "cannot be in")
 
 
 def queue_has_a_maximum():

@@ -50,7 +50,7 @@ int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
 /* ---- the place ---- */
 
 static char root[] = "/tmp/toolcage-queue-XXXXXX";
-static struct tc_queue_fault fault;
+static struct tc_fault fault;
 
 static int make_place(void **state)
 {

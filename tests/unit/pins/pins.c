@@ -18,7 +18,7 @@
 #include "state/store.h"
 
 static char root[] = "/tmp/toolcage-pins-XXXXXX";
-static struct tc_pins_fault fault;
+static struct tc_fault fault;
 static const struct tc_pins_key key = {"/home/me/servers.toml", "files", "[\"server\"]"};
 
 static int make_place(void **state)
