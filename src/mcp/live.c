@@ -123,7 +123,7 @@ static char *escape(const struct flow *flow, size_t length)
     return NULL;
 }
 
-/* False: it was sent to nobody. */
+/* False: no client gets it. */
 static bool send_text(struct tc_mcp_call *c, const char *stream, const char *text)
 {
     bool sent = false;

@@ -13,7 +13,7 @@
 enum tc_pin_state {
     TC_PIN_UNSEEN, /* not in a list of this connection yet */
     TC_PIN_FINE,
-    TC_PIN_NEW,     /* nobody has approved a definition */
+    TC_PIN_NEW,     /* no definition is approved */
     TC_PIN_CHANGED, /* another one was approved */
     TC_PIN_TWICE,   /* one list has several definitions */
     TC_PIN_UNREAD,  /* it cannot be compared */

@@ -77,8 +77,8 @@ void tc_mcp_refuse(struct tc_mcp_request *request, int code, const char *message
 
 void tc_session_refuse(struct tc_mcp_session *session, void *asker, int code, const char *message)
 {
-    struct tc_mcp_request nobody = {.session = session, .asker = asker, .id = json_null()};
-    tc_mcp_refuse(&nobody, code, message, NULL);
+    struct tc_mcp_request unnamed = {.session = session, .asker = asker, .id = json_null()};
+    tc_mcp_refuse(&unnamed, code, message, NULL);
 }
 
 void tc_session_refuse_unread(struct tc_mcp_session *session, void *asker, struct tc_rescue *rescue,

@@ -78,7 +78,7 @@ static void note_refused(struct tc_mcp_call *c, const char *why)
     char *text = NULL;
     int rc = 0;
     if (left == 0)
-        text = strdup("note: the changes no longer wait: somebody has applied or discarded them by "
+        text = strdup("note: the changes no longer wait: a person has applied or discarded them by "
                       "toolcage changes");
     else if (left < 0 || left == c->changes)
         rc = asprintf(
@@ -86,7 +86,7 @@ static void note_refused(struct tc_mcp_call *c, const char *why)
     else
         rc = asprintf(&text,
                       "note: the changes are not approved (%s). %lld of %lld stay staged for a "
-                      "person; somebody has applied or discarded the others",
+                      "person; a person has applied or discarded the others",
                       why, (long long)left, (long long)c->changes);
     note(c, rc < 0 ? NULL : text);
 }
@@ -147,7 +147,7 @@ static bool ask_queue(struct tc_mcp_call *c, const char *tool)
     return false;
 }
 
-static bool ask_somebody(struct tc_mcp_call *c, const char *json)
+static bool ask_person(struct tc_mcp_call *c, const char *json)
 {
     const struct tc_mcp *server = c->request.session->server;
     json_t *staged = json_loads(json, JSON_ALLOW_NUL, NULL);
@@ -183,7 +183,7 @@ bool tc_mcp_review(struct tc_mcp_call *c, const struct toolcage_result *result)
     else if (!tc_mcp_engine(server, NULL) &&
              toolcage_engine_changes_json(server->engine, toolcage_call_id(c->call), 0, NULL, &json,
                                           NULL) == 0)
-        asked = ask_somebody(c, json);
+        asked = ask_person(c, json);
     else
         note_staged(c, "they cannot be read now");
     toolcage_free(json);

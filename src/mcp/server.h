@@ -174,7 +174,7 @@ struct tc_mcp {
     struct tc_mcp_again again[TC_MCP_AGAIN_MAX];
     size_t again_next;
     bool replaced; /* in the last message that tc_mcp_read() returned */
-    bool stopping; /* no more questions: nobody is there to answer */
+    bool stopping; /* no more questions: no client is left to answer */
     bool failed;   /* no memory for a response: the client would wait forever */
 };
 

@@ -171,7 +171,7 @@ static bool is_empty(int dir)
 }
 
 /* Completes a directory that this process, or one that was killed, made a moment ago. The owner of
- * the workspace could have put another one in its place: one of this user's, even if nobody else
+ * the workspace could have put another one in its place: one of this user's, even if no one else
  * could enter it. So it must be empty, and is used by its descriptor only. */
 static int finish_directory(const struct tc_steps *s, const struct tc_step *step, int parent)
 {

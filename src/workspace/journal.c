@@ -316,7 +316,7 @@ static int set_mark(int dir, const char *name, enum mark mark)
 
 /* ---- completing a commit ---- */
 
-/* An inode number is used again, so without the time of creation nobody knows. */
+/* An inode number is used again, so it identifies a file only with the time of creation. */
 static bool is_root(const struct tc_step_root *r, const struct statx *st)
 {
     return r->born_ns && tc_step_born(st) == r->born_ns && (int64_t)st->stx_ino == r->inode &&
@@ -466,7 +466,7 @@ static bool handle(int dir, const char *name)
     clear_staged(&text, &e);
     if (!e.counted) /* nothing was committed yet */
         return unlinkat(dir, name, 0) == 0;
-    e.list_length = 0; /* it was changed: nobody knows what was to be done */
+    e.list_length = 0; /* it was changed, so the intended steps are unknown */
     return finish(dir, name, fd, &e);
 }
 

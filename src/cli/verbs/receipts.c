@@ -106,7 +106,7 @@ static int ask(struct tc_receipts *receipts, const char *statement, size_t lengt
                : tc_signer_ask(&receipts->signer, TC_RECEIPT_SIGN, statement, length, ret, failure);
 }
 
-/* The client's operator reads it, and may be somebody else than ours: one line. */
+/* The client's operator reads it, and may be another person than ours: one line. */
 static char *say_why(const struct tc_failure *failure)
 {
     const char *message = failure->error     ? toolcage_error_message(failure->error)

@@ -237,7 +237,7 @@ def end_of_input_ends_the_server(place, policy):
 def changes_settled_elsewhere_are_told(place, policy):
     with Elicited(place, policy, "--queue", can=False) as server:
         for script, paths, words in (
-            ("echo x > s", [], "no longer wait: somebody has applied or discarded them"),
+            ("echo x > s", [], "no longer wait: a person has applied or discarded them"),
             ("echo x > s1; echo x > s2", [os.path.join(place.project, "s1")], "1 of 2 stay staged"),
         ):
             params = {"name": "edit", "arguments": edit(place, script)}
