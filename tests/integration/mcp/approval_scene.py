@@ -3,9 +3,9 @@
 """What the scripts about approvals share: tools of each tier, and a client that can ask its user, or not."""
 
 import json
-import os
 
 import scene
+from ask_scene import read  # noqa: F401
 
 POLICY = """
 [tool.say]
@@ -75,14 +75,6 @@ def staged(place):
         if any(change.get("host", "").startswith(place.project) for change in changes):
             mine.append(row["call"])
     return mine
-
-
-def read(place, name):
-    try:
-        with open(os.path.join(place.project, name), encoding="utf-8") as file:
-            return file.read()
-    except FileNotFoundError:
-        return None
 
 
 def discard_all(place):
