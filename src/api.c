@@ -507,6 +507,14 @@ EXPORT int toolcage_session_call(const struct toolcage_call *session, struct too
     return closed(tc_live_call(session, ret, err), err);
 }
 
+EXPORT int toolcage_session_shell(struct toolcage_call *call, const char *text,
+                                  struct toolcage_error **err)
+{
+    NEED(call);
+    NEED(text);
+    return closed(tc_live_shell(call, text, err), err);
+}
+
 EXPORT int toolcage_session_end(struct toolcage_call *session, struct toolcage_error **err)
 {
     NEED(session);

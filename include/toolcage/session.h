@@ -56,6 +56,16 @@ int toolcage_session_wait(struct toolcage_call *session, int timeout_ms,
 int toolcage_session_call(const struct toolcage_call *session, struct toolcage_call **ret,
                           struct toolcage_error **err);
 
+/* Before start: the command of a call of toolcage_session_call() is this text for a shell: bash if
+ * the cage has it, else sh. It continues in the directory, and with the exported variables and the
+ * umask, that the last command of the session's shell left; with bash also with other variables,
+ * functions, aliases and shopt options. Options of `set` are not kept. Of commands that run at
+ * once, the last one to end decides. A command that is killed, or replaces its shell with exec,
+ * changes nothing for the next, as one whose variables and functions need more than 4 MiB. The
+ * state stays in the cage. Copies the text. */
+int toolcage_session_shell(struct toolcage_call *call, const char *text,
+                           struct toolcage_error **err);
+
 /* Requests the end of the session from the helper: SIGTERM for its processes, grace period,
  * SIGKILL. The result is "ok"; wait for it. Commands that still run get these signals, too. 0, also
  * when it has ended. TOOLCAGE_EUSAGE: it was not started. */

@@ -91,6 +91,19 @@ int tc_live_call(const struct toolcage_call *session, struct toolcage_call **ret
     return 0;
 }
 
+int tc_live_shell(struct toolcage_call *call, const char *text, struct toolcage_error **err)
+{
+    const char *const argv[] = {"sh", "-c", text};
+    int r = tc_call_check_new(call, "session", err);
+    if (r == 0 && !call->live_in[0])
+        r = fail_usage(err, call->id, "make the call with toolcage_session_call()",
+                       "only a command of a live session continues its shell");
+    if (r == 0)
+        r = tc_call_set_command(call, TC_COUNT(argv), argv, err);
+    call->shell = r == 0;
+    return r;
+}
+
 int tc_live_end(struct toolcage_call *session, struct toolcage_error **err)
 {
     const struct tc_message end = {.kind = TC_MESSAGE_END};
@@ -156,6 +169,7 @@ bool tc_live_plan(const struct toolcage_call *call, struct tc_plan *plan)
     plan->lifetime_ms = call->lifetime_ms;
     if (call->lifetime_ms)
         plan->limits.timeout_ms = call->lifetime_ms + SLACK_MS;
+    plan->live_shell = call->shell;
     plan->live_in = call->live_in[0] ? strdup(call->live_in) : NULL;
     return plan->live_in || !call->live_in[0];
 }

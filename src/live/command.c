@@ -14,6 +14,7 @@
 #include "cage/proxy.h"
 #include "live/inside/order.h"
 #include "live/session.h"
+#include "live/shell.h"
 
 /* PID 1 ends killed processes in this time, which is shorter than the helper waits for a cage. */
 enum { KILLED_US = 1500000 };
@@ -125,12 +126,14 @@ static int make_order(struct tc_cage *cage)
         return -1;
     }
     const struct tc_live_lists lists = {
-        .argv = (const char *const *)plan->argv.items,
+        .argv = plan->live_shell ? tc_live_shell_argv(plan, &COMMAND(cage)->arena)
+                                 : (const char *const *)plan->argv.items,
         .envp = plan->env.count ? (const char *const *)plan->env.items : none,
         .programs = tc_process_programs(plan, &COMMAND(cage)->arena),
-        .directories = (const char *const *)plan->cwd.items};
+        .directories = (const char *const *)plan->cwd.items,
+        .extras.shell = plan->live_shell};
     errno = ENOMEM;
-    return lists.programs ? tc_live_order_make(&lists) : -1;
+    return lists.programs && lists.argv ? tc_live_order_make(&lists) : -1;
 }
 
 static void read_usage(const struct tc_live *live, struct tc_cgroup_usage *ret)

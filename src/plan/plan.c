@@ -80,6 +80,7 @@ static TC_FIELDS(deny_fields, DENY);
     F(ONE, idle_ms)                                                                           \
     F(ONE, lifetime_ms)                                                                       \
     F(ONE, live_in)                                                                           \
+    F(ONE, live_shell)                                                                        \
     F(ONE, bounds)                                                                            \
     F(ONE, payload)                                                                           \
     F(ONE, audit)                                                                             \

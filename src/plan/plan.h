@@ -104,12 +104,13 @@ struct tc_plan {
     /* A live session: commands come later. It ends after idle_ms without a command, and after
      * lifetime_ms. 0: not a session. */
     int64_t idle_ms, lifetime_ms;
-    char *live_in; /* the live session (the id of its call) that runs the command; NULL: none */
-    char *bounds;  /* digest of the rights that all calls of that session, or of a reused program,
-                      must share */
-    char *payload; /* free text for the backend or job */
-    char *audit;   /* how the library records what becomes of staged changes; NULL: it does not */
-    char *image;   /* the root file system on the host; NULL: the host's system directories */
+    char *live_in;   /* the live session (the id of its call) that runs the command; NULL: none */
+    bool live_shell; /* it is `sh -c TEXT` and continues where the last such command ended */
+    char *bounds;    /* digest of the rights that all calls of that session, or of a reused program,
+                        must share */
+    char *payload;   /* free text for the backend or job */
+    char *audit;     /* how the library records what becomes of staged changes; NULL: it does not */
+    char *image;     /* the root file system on the host; NULL: the host's system directories */
     struct tc_strv settings; /* the backend's settings, "key=value" */
 };
 

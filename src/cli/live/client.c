@@ -84,6 +84,26 @@ static int send_option(struct client *c, const struct tc_given *given, struct tc
     return whole ? send_text(c, TC_WIRE_NARROW, whole) : -1;
 }
 
+/* The arguments, or joined by spaces as text for the session's shell. */
+static int send_command(struct client *c, const struct tc_args *args, size_t first)
+{
+    int rc = 0;
+    if (!tc_args_has(args, "shell")) {
+        for (size_t i = first; !rc && i < args->operand_count; i++)
+            rc = send_text(c, TC_WIRE_WORD, args->operands[i]);
+        return rc;
+    }
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    for (size_t i = first; out && i < args->operand_count; i++)
+        (void)fprintf(out, "%s%s", i > first ? " " : "", args->operands[i]);
+    errno = ENOMEM;
+    rc = !out || fclose(out) ? -1 : send_text(c, TC_WIRE_WORD, text);
+    free(text);
+    return rc ? rc : send_text(c, TC_WIRE_SHELL, "");
+}
+
 static int send_request(struct client *c, const struct tc_args *args, size_t first, bool input,
                         struct tc_failure *failure)
 {
@@ -91,8 +111,8 @@ static int send_request(struct client *c, const struct tc_args *args, size_t fir
     for (size_t i = 0; !rc && i < args->given_count; i++)
         if (args->given[i].option->key)
             rc = send_option(c, &args->given[i], failure);
-    for (size_t i = first; !rc && i < args->operand_count; i++)
-        rc = send_text(c, TC_WIRE_WORD, args->operands[i]);
+    if (!rc)
+        rc = send_command(c, args, first);
     if (!rc && input)
         rc = send_text(c, TC_WIRE_INPUT, "");
     if (!rc)

@@ -35,8 +35,8 @@ struct client {
     char **words; /* of its command, NULL-terminated */
     size_t word_count, received;
     int64_t since;
-    bool json, started, ends; /* `ends`: waits for the end of the session */
-    bool last;                /* its last packet is queued */
+    bool json, shell, started, ends; /* `ends`: waits for the end of the session */
+    bool last;                       /* its last packet is queued */
     struct queue queue;
 };
 
@@ -289,7 +289,9 @@ static int run(const struct server *s, struct client *c, struct tc_failure *fail
     c->started = true;
     if (!c->json && toolcage_call_set_output_callback(c->call, on_output, c, err))
         return -1;
-    if (toolcage_call_set_command(c->call, c->word_count, (const char *const *)c->words, err))
+    if (c->shell && c->word_count == 1
+            ? toolcage_session_shell(c->call, c->words[0], err)
+            : toolcage_call_set_command(c->call, c->word_count, (const char *const *)c->words, err))
         return -1;
     return toolcage_call_start(c->call, err);
 }
@@ -312,6 +314,9 @@ static int take_packet(struct server *s, struct client *c, char kind, char *text
                    : toolcage_call_open_stdin(c->call, &c->pipe, tc_failure_error(failure));
     case TC_WIRE_JSON:
         c->json = true;
+        return 0;
+    case TC_WIRE_SHELL:
+        c->shell = true;
         return 0;
     case TC_WIRE_RUN:
         return run(s, c, failure);

@@ -21,6 +21,7 @@ enum {
     TC_WIRE_NARROW = 'n', /* KEY=VALUE */
     TC_WIRE_INPUT = 's',  /* the command reads standard input */
     TC_WIRE_JSON = 'w',   /* one line of JSON instead of the output */
+    TC_WIRE_SHELL = 'h',  /* the argument is text for the session's shell */
     TC_WIRE_RUN = 'r',    /* the request is complete */
     TC_WIRE_CANCEL = 'c', /* SIGTERM, grace period, SIGKILL */
     TC_WIRE_END = 'e',    /* end the session */

@@ -34,6 +34,7 @@ static const struct tc_option exec_options[] = {
     {"cwd", 0, "DIR", "cwd", "where the command starts, as it sees it"},
     {"timeout", 't', "TIME", "timeout", "end the command after this time: 500ms, 30s, 5m, 1h"},
     {"output", 0, "SIZE", "output", "how much of each output stream is kept"},
+    {"shell", 0, NULL, NULL, "CMD is shell text, and continues where the last one ended"},
     TC_OPTION_STDIN,
     TC_OPTION_JSON,
     TC_OPTION_HELP,
@@ -63,7 +64,9 @@ static const char exec_text[] =
     "\n"
     "examples:\n"
     "  toolcage session exec work -- make test\n"
-    "  toolcage session exec --timeout 5m --cwd /tmp work -- sh -c 'pwd'\n";
+    "  toolcage session exec --timeout 5m --cwd /tmp work -- sh -c 'pwd'\n"
+    "  toolcage session exec --shell work -- 'cd src; export MODE=debug'\n"
+    "  toolcage session exec --shell work -- 'pwd; echo $MODE'\n";
 
 /* ---- start ---- */
 
@@ -213,6 +216,11 @@ static int run_exec(const struct tc_args *args)
         tc_cli_say("session exec: no command given");
         tc_cli_hint("toolcage session exec %s -- CMD",
                     args->operand_count ? args->operands[0] : "NAME");
+        return TC_EXIT_FAILURE;
+    }
+    if (tc_args_has(args, "shell") && (tc_args_has(args, "cwd") || tc_args_has(args, "env"))) {
+        tc_cli_say("session exec: --cwd and --env cannot be combined with --shell");
+        tc_cli_hint("write cd DIR, or export NAME=VALUE, in the command");
         return TC_EXIT_FAILURE;
     }
     int rc = tc_input_choose(args, &input);

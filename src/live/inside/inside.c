@@ -20,11 +20,14 @@
 #include "live/inside/execute.h"
 #include "live/inside/family.h"
 #include "live/inside/order.h"
+#include "live/inside/shell_state.h"
 
 struct command {
     pid_t pid; /* 0: the place is free */
     int reply, life;
     bool dropped; /* the helper has closed its end of `reply` */
+    int state;    /* of the session's shell; -1: the command is none */
+    off_t old_state;
 };
 
 /* Memory that only a session's PID 1 touches. */
@@ -64,15 +67,27 @@ static bool part_from_others(void)
     return ruleset >= 0 && tc_sys(SYS_landlock_restrict_self, ruleset, 0, 0, 0, 0, 0) == 0;
 }
 
+/* Moves the fd of the reports away from the number of the state's. */
+static int place_state(int *reply, int state)
+{
+    if (state < 0)
+        return 0;
+    if (*reply <= TC_STATE_FD)
+        *reply = fcntl(*reply, F_DUPFD_CLOEXEC, TC_STATE_FD + 1);
+    if (*reply < 0 || (state != TC_STATE_FD && dup2(state, TC_STATE_FD) < 0))
+        return -1;
+    return fcntl(TC_STATE_FD, F_SETFD, 0);
+}
+
 static _Noreturn void become_command(const struct tc_live_lists *lists, const int *fds, bool input,
-                                     const struct rlimit *files)
+                                     int state, const struct rlimit *files)
 {
     int reply = fds[TC_LIVE_REPLY];
     sigset_t none;
     (void)signal(SIGCHLD, SIG_DFL);
     (void)sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
-    if (setsid() < 0 || place_streams(fds, input) < 0) {
+    if (setsid() < 0 || place_streams(fds, input) < 0 || place_state(&reply, state) < 0) {
         tell_failed(reply, TC_LIVE_AT_STREAMS, errno);
         _exit(1);
     }
@@ -119,14 +134,22 @@ static void start_command(int *fds, bool input, const struct rlimit *files)
         tell_failed(fds[TC_LIVE_REPLY], TC_LIVE_AT_ORDER, EBADMSG);
         return;
     }
-    pid_t pid = (pid_t)tc_sys(SYS_clone, SIGCHLD, 0, 0, 0, 0, 0);
-    if (pid == 0)
-        become_command(&lists, fds, input, files);
-    if (pid < 0)
+    struct command c = {.state = -1};
+    if (lists.extras.shell)
+        c.state = tc_shell_state_open(&c.old_state);
+    bool able = c.state >= 0 || !lists.extras.shell;
+    c.pid = able ? (pid_t)tc_sys(SYS_clone, SIGCHLD, 0, 0, 0, 0, 0) : -1;
+    if (c.pid == 0)
+        become_command(&lists, fds, input, c.state, files);
+    if (c.pid < 0) {
         tell_failed(fds[TC_LIVE_REPLY], TC_LIVE_AT_FORK, errno);
-    else
-        *place = (struct command){
-            .pid = pid, .reply = TAKE_FD(fds[TC_LIVE_REPLY]), .life = TAKE_FD(fds[TC_LIVE_LIFE])};
+        if (c.state >= 0)
+            (void)close(c.state);
+    } else {
+        c.reply = TAKE_FD(fds[TC_LIVE_REPLY]);
+        c.life = TAKE_FD(fds[TC_LIVE_LIFE]);
+        *place = c;
+    }
     (void)munmap(map, size);
 }
 
@@ -181,7 +204,9 @@ static void end_command(struct command *c, int status, const struct rusage *used
                        used->ru_utime.tv_usec + used->ru_stime.tv_usec,
              .max_rss = (int64_t)used->ru_maxrss * 1024});
     (void)close(c->reply);
-    (void)close(c->life);
+    if (c->state >= 0)
+        tc_shell_state_close(c->state, c->old_state);
+    (void)close(c->life); /* the next command finds the state */
     *c = (struct command){0};
 }
 

@@ -16,6 +16,7 @@ enum { LISTS = 4 };
  * same order. The receiver's private mapping fills the room. */
 struct head {
     uint32_t counts[LISTS];
+    struct tc_live_extras extras;
 };
 
 static size_t pointers_of(const struct head *head)
@@ -32,7 +33,7 @@ int tc_live_order_make(const struct tc_live_lists *lists)
                                             lists->directories};
     static const char *const none = NULL;
     _autobuf_ struct tc_buf out = TC_BUF_INIT;
-    struct head head = {0};
+    struct head head = {.extras = lists->extras};
     out.max = TC_LIVE_ORDER_MAX;
     for (size_t i = 0; i < LISTS; i++)
         while (each[i] && each[i][head.counts[i]])
@@ -84,7 +85,7 @@ bool tc_live_order_open(int fd, struct tc_live_lists *ret, void **ret_map, size_
         (void)munmap(base, size);
         return false;
     }
-    *ret = (struct tc_live_lists){lists[0], lists[1], lists[2], lists[3]};
+    *ret = (struct tc_live_lists){lists[0], lists[1], lists[2], lists[3], head.extras};
     *ret_map = base;
     *ret_size = size;
     return true;

@@ -52,6 +52,10 @@ struct tc_live_report {
 /* The lists of an order; NULL-terminated. Borrowed. */
 struct tc_live_lists {
     const char *const *argv, *const *envp, *const *programs, *const *directories;
+    struct tc_live_extras {
+        uint16_t rows, columns; /* of the command's terminal; 0: it has pipes */
+        uint32_t shell;         /* it gets the session's shell state (shell_state.h) */
+    } extras;
 };
 
 /* The helper's side: a sealed memory file with the lists. -1 with errno. */
