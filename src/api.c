@@ -515,6 +515,13 @@ EXPORT int toolcage_session_shell(struct toolcage_call *call, const char *text,
     return closed(tc_live_shell(call, text, err), err);
 }
 
+EXPORT int toolcage_session_signal(struct toolcage_call *call, int number,
+                                   struct toolcage_error **err)
+{
+    NEED(call);
+    return closed(tc_live_signal(call, number, err), err);
+}
+
 EXPORT int toolcage_session_end(struct toolcage_call *session, struct toolcage_error **err)
 {
     NEED(session);

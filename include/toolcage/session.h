@@ -66,6 +66,12 @@ int toolcage_session_call(const struct toolcage_call *session, struct toolcage_c
 int toolcage_session_shell(struct toolcage_call *call, const char *text,
                            struct toolcage_error **err);
 
+/* After start: sends a signal (1 to 64, as SIGUSR1) to the processes of a call of
+ * toolcage_session_call(): those that are ended when its time is over. Never blocks. 0, also when
+ * it has ended. TOOLCAGE_ESYSTEM when the helper has not yet processed earlier messages: then try
+ * again. TOOLCAGE_EUSAGE: it was not started, or there is no such signal. */
+int toolcage_session_signal(struct toolcage_call *call, int number, struct toolcage_error **err);
+
 /* Requests the end of the session from the helper: SIGTERM for its processes, grace period,
  * SIGKILL. The result is "ok"; wait for it. Commands that still run get these signals, too. 0, also
  * when it has ended. TOOLCAGE_EUSAGE: it was not started. */

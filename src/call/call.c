@@ -310,9 +310,7 @@ int tc_call_set_terminal(struct toolcage_call *call, int rows, int columns,
     return 0;
 }
 
-/* Has the helper left many messages unread? Then no more are sent, so that the socket has room for
- * the cancel message, which must not block. */
-static bool is_behind(const struct toolcage_call *call)
+bool tc_call_is_behind(const struct toolcage_call *call)
 {
     enum { UNHEARD_MAX = 16384 };
     int unheard = 0;
@@ -331,7 +329,7 @@ int tc_call_resize(struct toolcage_call *call, int rows, int columns, struct too
                           "the call has no terminal");
     if (call->state == TC_CALL_DONE)
         return 0;
-    if (call->state == TC_CALL_RUNNING && is_behind(call))
+    if (call->state == TC_CALL_RUNNING && tc_call_is_behind(call))
         return tc_fail(err,
                        &(struct tc_why){.code = TOOLCAGE_ESYSTEM,
                                         .stage = "resize",

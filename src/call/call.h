@@ -94,6 +94,9 @@ int tc_call_open_stdin(struct toolcage_call *call, int *ret_fd, struct toolcage_
 int tc_call_set_terminal(struct toolcage_call *call, int rows, int columns,
                          struct toolcage_error **err);
 int tc_call_resize(struct toolcage_call *call, int rows, int columns, struct toolcage_error **err);
+/* Has the helper left many messages unread? Then no more are sent, so that the socket has room for
+ * the cancel message, which must not block. */
+bool tc_call_is_behind(const struct toolcage_call *call);
 int tc_call_set_output(struct toolcage_call *call, toolcage_output_fn fn, void *userdata,
                        struct toolcage_error **err);
 /* A call that was started can be neither changed nor started again: 0, or TOOLCAGE_EUSAGE. */

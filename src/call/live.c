@@ -8,6 +8,7 @@
 #include "base/jsontext.h"
 
 enum { SLACK_MS = 60000 /* for the start; then the session's own times end it earlier */ };
+enum { SIGNAL_MAX = 64 };
 
 #define LONGEST_MS (INT64_C(30) * 24 * 3600 * 1000)
 
@@ -102,6 +103,26 @@ int tc_live_shell(struct toolcage_call *call, const char *text, struct toolcage_
         r = tc_call_set_command(call, TC_COUNT(argv), argv, err);
     call->shell = r == 0;
     return r;
+}
+
+int tc_live_signal(struct toolcage_call *call, int number, struct toolcage_error **err)
+{
+    const struct tc_message message = {.kind = TC_MESSAGE_SIGNAL, .signal = number};
+    int r = tc_engine_check(call->engine, err);
+    if (r < 0)
+        return r;
+    if (!call->live_in[0] || call->state == TC_CALL_NEW)
+        return fail_usage(err, call->id, "start a call of toolcage_session_call() first",
+                          "this call is not a running command of a live session");
+    if (number < 1 || number > SIGNAL_MAX)
+        return fail_usage(err, "signal", "give a number from 1 to 64", "there is no such signal");
+    if (call->state == TC_CALL_DONE)
+        return 0;
+    if (tc_call_is_behind(call))
+        return tc_fail(err, TC_WHY(TOOLCAGE_ESYSTEM, "signal", call->id, "try again in a moment"),
+                       "the helper has not processed earlier messages yet");
+    (void)tc_send(call->sock, &message, sizeof(message), NULL, 0);
+    return 0;
 }
 
 int tc_live_end(struct toolcage_call *session, struct toolcage_error **err)

@@ -14,6 +14,8 @@ int tc_live_call(const struct toolcage_call *session, struct toolcage_call **ret
                  struct toolcage_error **err);
 /* Its command is this text for the session's shell. */
 int tc_live_shell(struct toolcage_call *call, const char *text, struct toolcage_error **err);
+/* Sends a signal to the processes of a command. */
+int tc_live_signal(struct toolcage_call *call, int number, struct toolcage_error **err);
 int tc_live_end(struct toolcage_call *session, struct toolcage_error **err);
 
 /* Is the call a session, or a command in one? */

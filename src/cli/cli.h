@@ -99,7 +99,8 @@ struct tc_verb {
 
 extern const struct tc_verb tc_verb_exec, tc_verb_call, tc_verb_shell, tc_verb_tools, tc_verb_init,
     tc_verb_learn, tc_verb_allow, tc_verb_changes, tc_verb_approvals, tc_verb_audit,
-    tc_verb_session, tc_verb_session_start, tc_verb_session_exec, tc_verb_setup,
+    tc_verb_session, tc_verb_session_start, tc_verb_session_exec, tc_verb_session_logs,
+    tc_verb_session_attach, tc_verb_session_wait, tc_verb_session_signal, tc_verb_setup,
     tc_verb_policy_check, tc_verb_policy_explain, tc_verb_policy_test, tc_verb_policy_trust,
     tc_verb_policy_digest, tc_verb_policy_schema, tc_verb_policy_diff, tc_verb_policy_import,
     tc_verb_image_build, tc_verb_image_import, tc_verb_image_list, tc_verb_image_inspect,

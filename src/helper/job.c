@@ -620,6 +620,8 @@ static void on_socket(struct tc_source *s)
         tc_job_step(j, TC_ON_CANCEL);
     } else if (m.kind == TC_MESSAGE_RESIZE && !tc_job_answered(j)) {
         tc_terminal_resize(j, m.rows, m.columns);
+    } else if (m.kind == TC_MESSAGE_SIGNAL && !tc_job_answered(j)) {
+        tc_cage_pass_signal(&j->cage, m.signal);
     }
 }
 

@@ -259,6 +259,14 @@ static void signal_command(struct tc_cage *cage, bool at_once)
         c->due_us = cage->look_at_us = tc_now_us() + KILLED_US;
 }
 
+static void pass_signal(struct tc_cage *cage, int number)
+{
+    const struct command *c = COMMAND(cage);
+    const char word = (char)number;
+    if (c && c->reply >= 0 && number > 0 && number <= TC_LIVE_SIGNAL_MAX)
+        (void)tc_send_now(c->reply, &word, 1, NULL, 0);
+}
+
 /* PID 1 has closed the command's pipe: the command has ended, or the session has. */
 static void reap_command(struct tc_cage *cage)
 {
@@ -332,6 +340,7 @@ const struct tc_executor tc_live_command_executor = {
     .start = start_command,
     .event = event_of_command,
     .signal = signal_command,
+    .pass_signal = pass_signal,
     .reap = reap_command,
     .usage = usage_of_command,
     .destroy = destroy_command,

@@ -226,6 +226,8 @@ struct tc_executor {
      * sets `running` once every isolation layer is in effect, `limit` and `over`. A failure written
      * to the outcome ends the call; returns -1 if the cage could not be created. -> success */
     int (*event)(struct tc_cage *cage);
+    /* Sends a signal to the tool's processes. -> nothing */
+    void (*pass_signal)(struct tc_cage *cage, int number);
     /* The doctor's probe of the backend on this host. -> no probe */
     const struct tc_probe_ops *probe;
 };
@@ -244,6 +246,7 @@ const struct tc_executor *tc_executor_at(size_t index);
  * built: then they succeed. */
 int tc_cage_prepare(struct tc_cage *cage);
 int tc_cage_event(struct tc_cage *cage);
+void tc_cage_pass_signal(struct tc_cage *cage, int number);
 bool tc_cage_destroy(struct tc_cage *cage, enum tc_may_block may_block);
 
 /* State of the helper that all backends' cages share. */

@@ -121,6 +121,12 @@ int tc_cage_prepare(struct tc_cage *cage)
     return executor_of(cage)->prepare ? cage->executor->prepare(cage) : 0;
 }
 
+void tc_cage_pass_signal(struct tc_cage *cage, int number)
+{
+    if (executor_of(cage)->pass_signal)
+        cage->executor->pass_signal(cage, number);
+}
+
 int tc_cage_event(struct tc_cage *cage)
 {
     return executor_of(cage)->event ? cage->executor->event(cage) : 0;

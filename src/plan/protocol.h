@@ -29,8 +29,9 @@
  * outcome (tc_outcome_visit) is a memory file sent with DONE or, if the job has `inside`, up to
  * TC_MESSAGE_BYTES_MAX bytes after the message's head. Then the helper closes its end. The library
  * sends CANCEL and, with plan.terminal, RESIZE. A live session (plan.lifetime_ms) is READY when it
- * accepts commands, which are jobs with plan.live_in; END ends it without a failure. If the library
- * closes its end, the job is cancelled, too. Each message starts with a tc_message.
+ * accepts commands, which are jobs with plan.live_in and accept SIGNAL; END ends it without a
+ * failure. If the library closes its end, the job is cancelled, too. Each message starts with a
+ * tc_message.
  *
  * A host that does not read delays only the delivery: the helper buffers unsent messages, limited
  * by the output limit.
@@ -91,7 +92,8 @@ enum tc_message_kind {
     TC_MESSAGE_RESIZE = 4,
     TC_MESSAGE_COLLECTED = 5,
     TC_MESSAGE_READY = 6,
-    TC_MESSAGE_END = 7
+    TC_MESSAGE_END = 7,
+    TC_MESSAGE_SIGNAL = 8
 };
 
 enum { TC_MESSAGE_BYTES_MAX = 32768 };
@@ -129,6 +131,7 @@ struct tc_renewal {
 struct tc_message {
     int32_t kind;
     int32_t stream;         /* OUTPUT: 1 or 2 */
+    int32_t signal;         /* SIGNAL: for the processes of a live session's command */
     int32_t removed;        /* DONE of a CLEAN job: number of removed leftovers */
     uint16_t rows, columns; /* RESIZE: of the terminal */
     int64_t collected;      /* COLLECTED: number of changes so far */

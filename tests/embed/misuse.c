@@ -75,6 +75,7 @@ static void no_arguments(void)
     EXPECT(TOOLCAGE_EUSAGE, toolcage_session_wait(NULL, 0, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_session_call(NULL, NULL, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_session_shell(NULL, "true", &err));
+    EXPECT(TOOLCAGE_EUSAGE, toolcage_session_signal(NULL, 15, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_session_end(NULL, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_call_start(NULL, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_call_dispatch(NULL, &err));

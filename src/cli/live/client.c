@@ -84,6 +84,12 @@ static int send_option(struct client *c, const struct tc_given *given, struct tc
     return whole ? send_text(c, TC_WIRE_NARROW, whole) : -1;
 }
 
+static int fail_send(struct tc_failure *failure)
+{
+    return tc_failure_set(failure, TOOLCAGE_ESYSTEM, "toolcage session list",
+                          "the session's owner did not take the command: %s", strerror(errno));
+}
+
 /* The arguments, or joined by spaces as text for the session's shell. */
 static int send_command(struct client *c, const struct tc_args *args, size_t first)
 {
@@ -115,12 +121,11 @@ static int send_request(struct client *c, const struct tc_args *args, size_t fir
         rc = send_command(c, args, first);
     if (!rc && input)
         rc = send_text(c, TC_WIRE_INPUT, "");
+    if (!rc && tc_args_has(args, "detach"))
+        rc = send_text(c, TC_WIRE_DETACH, "");
     if (!rc)
         rc = send_text(c, TC_WIRE_RUN, "");
-    if (rc && !failure->message)
-        return tc_failure_set(failure, TOOLCAGE_ESYSTEM, "toolcage session list",
-                              "the session's owner did not take the command: %s", strerror(errno));
-    return rc;
+    return rc && !failure->message ? fail_send(failure) : rc;
 }
 
 static void cancel(struct client *c)
@@ -252,35 +257,66 @@ static int talk(struct client *c, const struct tc_args *args, size_t first, bool
     return loop(c, failure);
 }
 
-int tc_client_exec(const struct tc_args *args, size_t first, bool input)
+/* Connects to the session's owner; -1 with the failure. */
+static int open_client(struct client *c, const char *name, struct tc_failure *failure)
 {
-    _autofailure_ struct tc_failure failure = {0};
-    struct client c = {.sink = -1, .code = -1};
-    if (tc_place_check(args->operands[0], &failure))
-        return tc_failure_tell(&failure, args, NULL);
-    _autofd_ int sock = tc_place_connect(args->operands[0], &failure);
-    if (sock < 0)
-        return tc_failure_tell(&failure, args, NULL);
-    c.sock = sock;
+    *c = (struct client){.sink = -1, .code = -1, .sock = -1};
+    if (tc_place_check(name, failure))
+        return -1;
+    c->sock = tc_place_connect(name, failure);
+    if (c->sock < 0)
+        return -1;
     for (int stream = STDOUT_FILENO; stream <= STDERR_FILENO; stream++)
-        c.shown[stream] = isatty(stream);
-    c.mark.plain = !tc_cli_draws(c.shown[STDERR_FILENO] ? STDERR_FILENO : STDOUT_FILENO);
-    catch_signals(&c);
-    int rc = talk(&c, args, first, input, &failure);
-    if (c.unfinished)
+        c->shown[stream] = isatty(stream);
+    c->mark.plain = !tc_cli_draws(c->shown[STDERR_FILENO] ? STDERR_FILENO : STDOUT_FILENO);
+    catch_signals(c);
+    return 0;
+}
+
+/* `rc`: of the conversation. Returns the exit code. */
+static int close_client(struct client *c, int rc, const struct tc_args *args,
+                        const struct tc_failure *failure)
+{
+    if (c->unfinished)
         tc_cli_unfinished();
-    close_sink(&c);
-    free(c.input);
+    close_sink(c);
+    free(c->input);
+    if (c->sock >= 0)
+        (void)close(c->sock);
     if (rc)
-        return tc_failure_tell(&failure, args, NULL);
-    if (c.write_error && c.write_error != EPIPE) {
-        tc_cli_say("cannot write the command's output: %s", tc_cli_unwritable(c.write_error));
+        return tc_failure_tell(failure, args, NULL);
+    if (c->write_error && c->write_error != EPIPE) {
+        tc_cli_say("cannot write the command's output: %s", tc_cli_unwritable(c->write_error));
         tc_cli_hint(TC_CLI_OTHER_OUTPUT);
         return TC_EXIT_FAILURE;
     }
-    if (c.write_error)
+    if (c->write_error)
         return TC_EXIT_SIGNAL + SIGPIPE;
-    return signals_seen ? TC_EXIT_SIGNAL + last_signal : c.code;
+    return signals_seen ? TC_EXIT_SIGNAL + last_signal : c->code;
+}
+
+int tc_client_exec(const struct tc_args *args, size_t first, bool input)
+{
+    _autofailure_ struct tc_failure failure = {0};
+    struct client c;
+    int rc = open_client(&c, args->operands[0], &failure);
+    if (!rc)
+        rc = talk(&c, args, first, input, &failure);
+    return close_client(&c, rc, args, &failure);
+}
+
+int tc_client_ask(const struct tc_args *args, const char *name, char kind, const char *text)
+{
+    _autofailure_ struct tc_failure failure = {0};
+    struct client c;
+    int rc = open_client(&c, name, &failure);
+    if (!rc && tc_args_has(args, "json"))
+        (void)send_text(&c, TC_WIRE_JSON, "");
+    if (!rc && send_text(&c, kind, text))
+        rc = fail_send(&failure);
+    if (!rc)
+        rc = loop(&c, &failure);
+    return close_client(&c, rc, args, &failure);
 }
 
 int tc_client_end(const struct tc_args *args, const char *name, bool *ret_none)

@@ -10,6 +10,9 @@
 /* Runs the operands from `first` on as a command of the session that the first operand names;
  * `input`: with standard input. Returns the exit code. */
 int tc_client_exec(const struct tc_args *args, size_t first, bool input);
+/* Sends a request (wire.h) about a detached command, and shows the answer. Returns the exit code.
+ */
+int tc_client_ask(const struct tc_args *args, const char *name, char kind, const char *text);
 /* Ends the session, and prints its result. *ret_none: no session of this name lives, and nothing
  * was printed. Returns the exit code. */
 int tc_client_end(const struct tc_args *args, const char *name, bool *ret_none);

@@ -13,10 +13,14 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "cli/live/detached.h"
 #include "cli/live/place.h"
 #include "cli/live/wire.h"
 #include "cli/show/report.h"
 #include "cli/show/say.h"
+
+/* A detached command is not ended early unless it is requested. */
+#define DETACHED_TIMEOUT "24h"
 
 /* More clients than commands, so that a session with all its commands can be listed and ended. */
 enum { COMMANDS_MAX = 64, CLIENTS_MAX = COMMANDS_MAX + 8, REQUEST_MS = 2000 };
@@ -35,6 +39,10 @@ struct client {
     char **words; /* of its command, NULL-terminated */
     size_t word_count, received;
     int64_t since;
+    bool timed, detach;
+    char watches;                    /* TC_WIRE_LOGS, FOLLOW, ATTACH or WAIT; 0: none */
+    struct tc_detached *watched;     /* NULL: all */
+    uint64_t seen;                   /* of its output */
     bool json, shell, started, ends; /* `ends`: waits for the end of the session */
     bool last;                       /* its last packet is queued */
     struct queue queue;
@@ -43,6 +51,7 @@ struct client {
 struct server {
     const struct tc_live_owner *owner;
     struct client clients[CLIENTS_MAX];
+    struct tc_detached_list detached;
     int64_t started;
 };
 
@@ -219,7 +228,7 @@ static void tell_info(const struct server *s, struct client *c)
 {
     const struct tc_live_owner *o = s->owner;
     char *text = NULL;
-    size_t size = 0, running = 0;
+    size_t size = 0, running = tc_detached_running(&s->detached);
     FILE *out = open_memstream(&text, &size);
     for (size_t i = 0; i < CLIENTS_MAX; i++)
         running += s->clients[i].fd >= 0 && s->clients[i].started && !s->clients[i].last;
@@ -229,8 +238,10 @@ static void tell_info(const struct server *s, struct client *c)
         put_text(out, "tool", o->tool);
         put_text(out, "policy", o->setup->found.path);
         put_text(out, "call", toolcage_call_id(o->setup->call));
-        (void)fprintf(out, "\"pid\":%ld,\"started\":%" PRId64 ",\"commands\":%zu}", (long)getpid(),
-                      s->started, running);
+        (void)fprintf(out, "\"pid\":%ld,\"started\":%" PRId64 ",\"commands\":%zu,\"detached\":",
+                      (long)getpid(), s->started, running);
+        tc_detached_describe(&s->detached, out);
+        (void)fputc('}', out);
         if (!fclose(out))
             queue_bytes(c, TC_WIRE_OUT, text, size);
     }
@@ -272,13 +283,44 @@ static int narrow(const struct server *s, struct client *c, char *text, struct t
     if (need_call(s, c, failure))
         return -1;
     *equals = '\0';
+    c->timed = c->timed || !strcmp(text, "timeout");
     return toolcage_call_set(c->call, text, equals + 1, tc_failure_error(failure));
 }
 
-static int run(const struct server *s, struct client *c, struct tc_failure *failure)
+static int set_command(const struct client *c, struct toolcage_error **err)
+{
+    return c->shell && c->word_count == 1
+               ? toolcage_session_shell(c->call, c->words[0], err)
+               : toolcage_call_set_command(c->call, c->word_count, (const char *const *)c->words,
+                                           err);
+}
+
+static int run_detached(struct server *s, struct client *c, struct tc_failure *failure)
 {
     struct toolcage_error **err = tc_failure_error(failure);
-    size_t commands = 0;
+    char line[32];
+    bool times = !c->timed && !s->owner->timed && !s->owner->setup->found.path;
+    if (set_command(c, err) ||
+        (times && toolcage_call_set(c->call, "timeout", DETACHED_TIMEOUT, err)))
+        return -1;
+    struct tc_detached *d = tc_detached_add(&s->detached, c->call, c->words);
+    if (!d)
+        return tc_failure_set(failure, TOOLCAGE_EMEMORY, NULL, "out of memory");
+    c->call = NULL;
+    if (toolcage_call_start(d->call, err)) {
+        tc_detached_remove(&s->detached, d);
+        return -1;
+    }
+    int length = snprintf(line, sizeof(line), c->json ? "{\"id\":%u}\n" : "%u\n", d->id);
+    queue_bytes(c, TC_WIRE_OUT, line, (size_t)length);
+    queue_exit(c, 0);
+    return 0;
+}
+
+static int run(struct server *s, struct client *c, struct tc_failure *failure)
+{
+    struct toolcage_error **err = tc_failure_error(failure);
+    size_t commands = tc_detached_running(&s->detached);
     for (size_t i = 0; i < CLIENTS_MAX; i++)
         commands += s->clients[i].started;
     if (commands >= COMMANDS_MAX)
@@ -286,14 +328,123 @@ static int run(const struct server *s, struct client *c, struct tc_failure *fail
                               "the session runs %d commands, its maximum", COMMANDS_MAX);
     if (need_call(s, c, failure))
         return -1;
+    if (c->detach)
+        return run_detached(s, c, failure);
     c->started = true;
     if (!c->json && toolcage_call_set_output_callback(c->call, on_output, c, err))
         return -1;
-    if (c->shell && c->word_count == 1
-            ? toolcage_session_shell(c->call, c->words[0], err)
-            : toolcage_call_set_command(c->call, c->word_count, (const char *const *)c->words, err))
+    return set_command(c, err) ? -1 : toolcage_call_start(c->call, err);
+}
+
+/* ---- detached commands ---- */
+
+static struct tc_detached *find_detached(const struct server *s, const char *id,
+                                         struct tc_failure *failure)
+{
+    struct tc_detached *d = tc_detached_find(&s->detached, id);
+    if (d)
+        return d;
+    _autofree_ char *hint = tc_cli_format("toolcage session logs %s lists them", s->owner->name);
+    (void)tc_failure_set(failure, TOOLCAGE_ENOT_FOUND, hint,
+                         "the session has no detached command with this id");
+    return NULL;
+}
+
+static int watch(const struct server *s, struct client *c, char kind, const char *id,
+                 struct tc_failure *failure)
+{
+    bool all = kind == TC_WIRE_WAIT && !*id;
+    c->watched = all ? NULL : find_detached(s, id, failure);
+    if (!c->watched && !all)
         return -1;
-    return toolcage_call_start(c->call, err);
+    c->watches = kind;
+    if (c->watched)
+        c->watched->watchers++;
+    return 0;
+}
+
+/* "ID NUMBER" */
+static int pass_signal(const struct server *s, struct client *c, char *text,
+                       struct tc_failure *failure)
+{
+    char *space = strchr(text, ' ');
+    int number = space ? (int)strtol(space + 1, NULL, 10) : 0;
+    if (space)
+        *space = '\0';
+    const struct tc_detached *d = find_detached(s, text, failure);
+    if (!d)
+        return -1;
+    if (d->done)
+        return tc_failure_set(failure, TOOLCAGE_ENOT_FOUND, NULL, "the command has ended");
+    if (toolcage_session_signal(d->call, number, tc_failure_error(failure)))
+        return -1;
+    queue_exit(c, 0);
+    return 0;
+}
+
+/* One line a command, and the first exit code that is not 0. */
+static void tell_all(const struct server *s, struct client *c)
+{
+    char *text = NULL;
+    size_t size = 0;
+    int first = 0;
+    FILE *out = open_memstream(&text, &size);
+    for (size_t i = 0; out && i < TC_DETACHED_MAX && s->detached.all[i]; i++) {
+        const struct toolcage_result *r = toolcage_call_result(s->detached.all[i]->call);
+        int code = r ? toolcage_result_shell_code(r) : TC_EXIT_FAILURE;
+        (void)fprintf(out, "%u %d\n", s->detached.all[i]->id, code);
+        first = first ? first : code;
+    }
+    if (out && !fclose(out))
+        queue_bytes(c, TC_WIRE_OUT, text, size);
+    free(text);
+    queue_exit(c, first);
+}
+
+/* Queues the output that was not shown yet. False: there was none. */
+static bool queue_output(struct client *c)
+{
+    static const char cut[] = "toolcage: earlier output is no longer kept\n";
+    const char *bytes;
+    size_t length;
+    int stream;
+    bool lost, any = false;
+    while (tc_detached_read(c->watched, &c->seen, &stream, &bytes, &length, &lost)) {
+        if (lost)
+            queue_bytes(c, TC_WIRE_TEXT, cut, sizeof(cut) - 1);
+        queue_bytes(c, stream == 1 ? TC_WIRE_OUT : TC_WIRE_ERR, bytes, length);
+        any = true;
+    }
+    return any;
+}
+
+/* Queues what a watching client can be sent. False: nothing. */
+static bool serve_watcher(const struct server *s, struct client *c)
+{
+    const struct tc_detached *d = c->watched;
+    if (!c->watches || c->last || (c->watches != TC_WIRE_WAIT && queue_output(c)))
+        return c->watches && !c->last;
+    if (c->watches != TC_WIRE_LOGS && (d ? !d->done : tc_detached_running(&s->detached) > 0))
+        return false;
+    const struct toolcage_result *result = d ? toolcage_call_result(d->call) : NULL;
+    if (!d)
+        tell_all(s, c);
+    else if (c->watches == TC_WIRE_LOGS || c->watches == TC_WIRE_FOLLOW)
+        queue_exit(c, 0);
+    else if (result)
+        tell_result(s, c, result);
+    else
+        queue_exit(c, TC_EXIT_FAILURE);
+    return true;
+}
+
+/* The client leaves; only an attached one ends the command. */
+static int leave_watch(struct client *c)
+{
+    if (c->watches == TC_WIRE_ATTACH && !c->watched->done)
+        return toolcage_call_cancel(c->watched->call);
+    queue_exit(c, 0);
+    return 0;
 }
 
 static int take_packet(struct server *s, struct client *c, char kind, char *text,
@@ -301,7 +452,9 @@ static int take_packet(struct server *s, struct client *c, char kind, char *text
 {
     if (kind == TC_WIRE_CANCEL && c->started)
         return toolcage_call_cancel(c->call);
-    if (c->started || c->ends)
+    if (kind == TC_WIRE_CANCEL && c->watches)
+        return leave_watch(c);
+    if (c->started || c->ends || c->watches)
         return 0;
     switch (kind) {
     case TC_WIRE_WORD:
@@ -318,6 +471,16 @@ static int take_packet(struct server *s, struct client *c, char kind, char *text
     case TC_WIRE_SHELL:
         c->shell = true;
         return 0;
+    case TC_WIRE_DETACH:
+        c->detach = true;
+        return 0;
+    case TC_WIRE_LOGS:
+    case TC_WIRE_FOLLOW:
+    case TC_WIRE_ATTACH:
+    case TC_WIRE_WAIT:
+        return watch(s, c, kind, text, failure);
+    case TC_WIRE_SIGNAL:
+        return pass_signal(s, c, text, failure);
     case TC_WIRE_RUN:
         return run(s, c, failure);
     case TC_WIRE_INFO:
@@ -335,6 +498,8 @@ static int take_packet(struct server *s, struct client *c, char kind, char *text
 static void drop_client(struct client *c)
 {
     (void)toolcage_call_unref(c->call);
+    if (c->watched)
+        c->watched->watchers--;
     for (size_t i = 0; i < c->word_count; i++)
         free(c->words[i]);
     free(c->words);
@@ -373,7 +538,8 @@ static void accept_clients(struct server *s)
     int64_t now = tc_cli_now_ms();
     for (size_t i = 0; i < CLIENTS_MAX; i++) {
         struct client *c = &s->clients[i];
-        bool stale = c->fd >= 0 && !c->started && !c->ends && now - c->since > REQUEST_MS;
+        bool stale =
+            c->fd >= 0 && !c->started && !c->ends && !c->watches && now - c->since > REQUEST_MS;
         if (c->fd >= 0 && !stale)
             continue;
         int fd = tc_place_accept(s->owner->listener);
@@ -394,7 +560,10 @@ static void dispatch_client(struct server *s, struct client *c)
         tell_failure(s, c, &failure);
     else if (rc > 0)
         tell_result(s, c, toolcage_call_result(c->call));
-    if (!send_packets(c) || (c->last && !has_packets(c)))
+    bool here = send_packets(c);
+    while (here && !has_packets(c) && serve_watcher(s, c))
+        here = send_packets(c);
+    if (!here || (c->last && !has_packets(c)))
         drop_client(c);
 }
 
@@ -407,7 +576,7 @@ static bool is_over(const struct server *s)
 
 static void wait_events(struct server *s, const sigset_t *outside, int64_t left_ms)
 {
-    struct pollfd fds[2 * CLIENTS_MAX + 2] = {
+    struct pollfd fds[2 * CLIENTS_MAX + 2 + TC_DETACHED_MAX] = {
         {.fd = is_over(s) ? -1 : s->owner->listener, .events = POLLIN},
         {.fd = is_over(s) ? -1 : toolcage_call_fd(s->owner->setup->call), .events = POLLIN}};
     struct timespec patience = {.tv_sec = left_ms / 1000, .tv_nsec = left_ms % 1000 * 1000000};
@@ -420,6 +589,11 @@ static void wait_events(struct server *s, const sigset_t *outside, int64_t left_
             .fd = c->fd, .events = (short)(POLLIN | (has_packets(c) ? POLLOUT : 0))};
         fds[2 * i + 3] =
             (struct pollfd){.fd = runs ? toolcage_call_fd(c->call) : -1, .events = POLLIN};
+    }
+    for (size_t i = 0; i < TC_DETACHED_MAX; i++) {
+        const struct tc_detached *d = s->detached.all[i];
+        fds[2 * CLIENTS_MAX + 2 + i] =
+            (struct pollfd){.fd = d && !d->done ? toolcage_call_fd(d->call) : -1, .events = POLLIN};
     }
     if (full) /* looks for places now and then */
         fds[0].fd = -1;
@@ -436,6 +610,7 @@ static void turn(struct server *s, const sigset_t *outside, int64_t left_ms)
         (void)toolcage_session_end(session, NULL);
     if (!is_over(s) && toolcage_call_dispatch(session, NULL) < 0)
         (void)toolcage_call_cancel(session);
+    tc_detached_dispatch(&s->detached);
     if (!is_over(s))
         accept_clients(s);
     for (size_t i = 0; i < CLIENTS_MAX; i++) {
@@ -483,4 +658,5 @@ void tc_owner_serve(const struct tc_live_owner *owner)
         turn(&s, &outside, -1);
     for (int64_t until = tc_cli_now_ms() + LAST_MS; has_clients(&s) && tc_cli_now_ms() < until;)
         turn(&s, &outside, until - tc_cli_now_ms());
+    tc_detached_clear(&s.detached);
 }

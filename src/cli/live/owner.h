@@ -14,6 +14,7 @@ struct tc_live_owner {
     struct tc_setup *setup;     /* its call is the session, which accepts commands */
     const char *tool;
     int listener;
+    bool timed;                     /* `timeout` was set for all commands */
     long long idle_ms, lifetime_ms; /* lifetime_ms 0: the policy's */
 };
 

@@ -22,9 +22,16 @@ enum {
     TC_WIRE_INPUT = 's',  /* the command reads standard input */
     TC_WIRE_JSON = 'w',   /* one line of JSON instead of the output */
     TC_WIRE_SHELL = 'h',  /* the argument is text for the session's shell */
+    TC_WIRE_DETACH = 'd', /* the command is detached; its id is the answer */
     TC_WIRE_RUN = 'r',    /* the request is complete */
     TC_WIRE_CANCEL = 'c', /* SIGTERM, grace period, SIGKILL */
     TC_WIRE_END = 'e',    /* end the session */
+    /* of a detached command, by its id */
+    TC_WIRE_LOGS = 'l',
+    TC_WIRE_FOLLOW = 'f', /* its output, until it has ended */
+    TC_WIRE_ATTACH = 't', /* the same, with its result */
+    TC_WIRE_WAIT = 'y',   /* its result; without an id, of all */
+    TC_WIRE_SIGNAL = 'g', /* and the signal's number */
     TC_WIRE_INFO = 'i',   /* describe the session as a line of JSON */
 };
 

@@ -34,6 +34,7 @@ static const struct tc_option exec_options[] = {
     {"cwd", 0, "DIR", "cwd", "where the command starts, as it sees it"},
     {"timeout", 't', "TIME", "timeout", "end the command after this time: 500ms, 30s, 5m, 1h"},
     {"output", 0, "SIZE", "output", "how much of each output stream is kept"},
+    {"detach", 0, NULL, NULL, "print the command's id and leave it running: session logs, wait"},
     {"shell", 0, NULL, NULL, "CMD is shell text, and continues where the last one ended"},
     TC_OPTION_STDIN,
     TC_OPTION_JSON,
@@ -166,6 +167,7 @@ static int run_start(const struct tc_args *args)
     struct tc_live_owner owner = {.name = args->operands[0],
                                   .verb = &tc_verb_session_exec,
                                   .tool = tc_args_value(args, "tool"),
+                                  .timed = tc_args_has(args, "timeout"),
                                   .listener = -1};
     int lock = -1, pair[2];
     if (tc_place_check(owner.name, &failure) || read_times(args, &owner, &failure) ||
@@ -223,7 +225,12 @@ static int run_exec(const struct tc_args *args)
         tc_cli_hint("write cd DIR, or export NAME=VALUE, in the command");
         return TC_EXIT_FAILURE;
     }
-    int rc = tc_input_choose(args, &input);
+    if (tc_args_has(args, "detach") && tc_args_has(args, "stdin")) {
+        tc_cli_say("session exec: a detached command has no standard input");
+        tc_cli_hint("leave --stdin out");
+        return TC_EXIT_FAILURE;
+    }
+    int rc = tc_args_has(args, "detach") ? 0 : tc_input_choose(args, &input);
     return rc ? rc : tc_client_exec(args, first, input);
 }
 

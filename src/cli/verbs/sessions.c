@@ -153,7 +153,8 @@ static const char *action_of(const struct tc_args *args, struct tc_failure *fail
     const char *word = args->operand_count ? args->operands[0] : "list";
     bool all = tc_args_has(args, "all"), end = !strcmp(word, "end");
     if (!end && strcmp(word, "list") != 0)
-        (void)tc_failure_set(failure, TOOLCAGE_EUSAGE, "write start, exec, list or end",
+        (void)tc_failure_set(failure, TOOLCAGE_EUSAGE,
+                             "write start, exec, logs, attach, wait, signal, list or end",
                              "session has no action \"%s\"", word);
     else if (!end && (all || args->operand_count > 1))
         (void)tc_failure_set(failure, TOOLCAGE_EUSAGE, "toolcage session end NAME",

@@ -191,7 +191,8 @@ static void take_signal(struct command *c)
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     c->dropped = n <= 0;
-    tc_family_signal(c->pid, word == TC_LIVE_SIGNAL_TERM ? SIGTERM : SIGKILL);
+    bool numbered = n == 1 && word > 0 && word <= TC_LIVE_SIGNAL_MAX;
+    tc_family_signal(c->pid, numbered ? word : word == TC_LIVE_SIGNAL_TERM ? SIGTERM : SIGKILL);
 }
 
 static void end_command(struct command *c, int status, const struct rusage *used)

@@ -30,8 +30,9 @@ enum tc_live_fd {
     TC_LIVE_FDS
 };
 
-/* Over a command's socket, to PID 1. PID 1 also kills the command when the socket is closed. */
-enum { TC_LIVE_SIGNAL_TERM = 't', TC_LIVE_SIGNAL_KILL = 'k' };
+/* Over a command's socket, to PID 1: one of these, or the number of a signal. PID 1 also kills the
+ * command when the socket is closed. */
+enum { TC_LIVE_SIGNAL_TERM = 't', TC_LIVE_SIGNAL_KILL = 'k', TC_LIVE_SIGNAL_MAX = 64 };
 
 enum tc_live_report_kind {
     TC_LIVE_READY = 1,   /* exec comes next */
