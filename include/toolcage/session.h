@@ -12,9 +12,9 @@
  * The session is a call: it has one result, with the changes of all commands, and ends when it is
  * cancelled or freed. Its commands share its processes, files, private /tmp, network and limits
  * (memory, pids, cpu_time, disk, transfer): they are not isolated from each other. Each command has
- * its own streams, timeout, output limit and result. Processes that a command leaves behind run
- * until the session ends. (toolcage_call_set_session() is something else: it stores files between
- * calls whose cages end.)
+ * its own streams or terminal, timeout, output limit and result. Processes that a command leaves
+ * behind run until the session ends. (toolcage_call_set_session() is something else: it stores
+ * files between calls whose cages end.)
  *
  * Thread-safety: as for calls. All functions below belong to the thread of the session; other
  * threads may use the calls that toolcage_session_call() returns. */

@@ -296,9 +296,9 @@ int tc_call_set_terminal(struct toolcage_call *call, int rows, int columns,
     int r = check_new(call, err);
     if (r == 0)
         r = check_size(rows, columns, err);
-    if (r == 0 && tc_call_is_live(call))
-        r = fail_usage(err, "terminal", "use pipes",
-                       "a command of a live session cannot have a terminal");
+    if (r == 0 && call->lifetime_ms)
+        r = fail_usage(err, "terminal", "give one to the session's commands",
+                       "a live session has no terminal");
     if (r < 0)
         return r;
     if (call->input.bytes)

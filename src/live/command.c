@@ -101,8 +101,11 @@ static int open_ends(struct tc_cage *cage, struct ends *ends)
         return -1;
     c->reply = pair[0];
     ends->fds[TC_LIVE_REPLY] = pair[1];
-    if (open_pipe(&c->life, &ends->fds[TC_LIVE_LIFE]) < 0 ||
-        open_pipe(&cage->out_fd, &ends->fds[TC_LIVE_OUT]) < 0)
+    if (open_pipe(&c->life, &ends->fds[TC_LIVE_LIFE]) < 0)
+        return -1;
+    if (cage->plan->terminal) /* PID 1 sends it */
+        return 0;
+    if (open_pipe(&cage->out_fd, &ends->fds[TC_LIVE_OUT]) < 0)
         return -1;
     return open_pipe(&cage->err_fd, &ends->fds[TC_LIVE_ERR]);
 }
@@ -131,7 +134,7 @@ static int make_order(struct tc_cage *cage)
         .envp = plan->env.count ? (const char *const *)plan->env.items : none,
         .programs = tc_process_programs(plan, &COMMAND(cage)->arena),
         .directories = (const char *const *)plan->cwd.items,
-        .extras.shell = plan->live_shell};
+        .extras = {plan->rows, plan->columns, plan->live_shell}};
     errno = ENOMEM;
     return lists.programs && lists.argv ? tc_live_order_make(&lists) : -1;
 }
@@ -185,7 +188,9 @@ static int start_command(struct tc_cage *cage)
     if (copy_enforced(cage) < 0)
         return -1;
     note_start(c);
-    size_t count = TC_LIVE_FDS - (ends.fds[TC_LIVE_IN] < 0);
+    size_t count = cage->plan->terminal       ? (size_t)TC_LIVE_OUT
+                   : ends.fds[TC_LIVE_IN] < 0 ? (size_t)TC_LIVE_IN
+                                              : (size_t)TC_LIVE_FDS;
     if (tc_send_now(TC_PRIV(c->live->cage)->talk, &word, sizeof(word), ends.fds, count) < 0)
         return errno == EPIPE || errno == ECONNRESET ? fail_ended(cage)
                                                      : fail_system(cage, "process");
@@ -227,18 +232,46 @@ static void set_exit(struct tc_cage *cage, const struct tc_live_report *r)
     cage->outcome->signal = WIFSIGNALED(r->status) ? WTERMSIG(r->status) : 0;
 }
 
+/* The terminal, for input and output; non-blocking, because a block would delay other calls. */
+static int take_terminal(struct tc_cage *cage, int fd)
+{
+    if (fd >= 0 && cage->plan->terminal && cage->out_fd < 0) {
+        cage->out_fd = fd;
+        if (fcntl(fd, F_SETFL, O_NONBLOCK) == 0)
+            return 0;
+    } else if (fd >= 0) {
+        (void)close(fd);
+    }
+    return fail_system(cage, "terminal");
+}
+
+static bool next_report(const struct command *c, struct tc_live_report *ret, int *ret_fd)
+{
+    size_t count = 0;
+    int fd = -1;
+    ssize_t n = tc_recv(c->reply, ret, sizeof(*ret), &fd, 1, &count, NULL, NULL, false);
+    *ret_fd = count ? fd : -1;
+    if (n == (ssize_t)sizeof(*ret) && (ret->kind == TC_LIVE_TERMINAL || !count))
+        return true;
+    if (count)
+        (void)close(fd);
+    return false;
+}
+
 static int event_of_command(struct tc_cage *cage)
 {
     struct command *c = COMMAND(cage);
     struct tc_live_report r;
+    int fd;
     int rc = 0;
     if (c->due_us && tc_now_us() >= c->due_us) {
         c->due_us = cage->look_at_us = 0;
         tc_live_kill(c->live, "it was killed because a command in it did not end");
     }
-    while (rc == 0 && !cage->over &&
-           recv(c->reply, &r, sizeof(r), MSG_DONTWAIT) == (ssize_t)sizeof(r)) {
-        if (r.kind == TC_LIVE_READY)
+    while (rc == 0 && !cage->over && next_report(c, &r, &fd)) {
+        if (r.kind == TC_LIVE_TERMINAL)
+            rc = take_terminal(cage, fd);
+        else if (r.kind == TC_LIVE_READY)
             cage->running = true;
         else if (r.kind == TC_LIVE_FAILED)
             rc = fail_start(cage, &r);

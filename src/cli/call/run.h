@@ -21,6 +21,26 @@ int tc_run_silent(struct toolcage_call *call, struct tc_failure *failure);
 
 /* Are standard input and output a terminal? */
 bool tc_terminal_is_one(void);
+/* What a user's terminal is connected to: a call, or the owner of one. The functions get `context`.
+ */
+struct tc_user_terminal;
+struct tc_terminal_peer {
+    /* Before the terminal is raw: 0, or -1 with the failure. */
+    int (*prepare)(void *context, struct tc_user_terminal *user, int rows, int columns,
+                   struct tc_failure *failure);
+    int (*start)(void *context, struct tc_failure *failure);
+    int (*fd)(void *context); /* readable: call dispatch() */
+    /* 1: it has ended, 0: not yet, -1 with the failure. Passes output on. */
+    int (*dispatch)(void *context, struct tc_failure *failure);
+    int (*resize)(void *context, int rows, int columns); /* -1: try again */
+    void (*cancel)(void *context);
+};
+/* Called by a peer: shows output; takes the fd that the keyboard's input is written to. */
+void tc_terminal_show(struct tc_user_terminal *user, const void *bytes, size_t length);
+int tc_terminal_take_input(struct tc_user_terminal *user, int fd);
+/* Connects the user's terminal until the peer has ended. Returns as tc_terminal_run(). */
+int tc_terminal_connect(const struct tc_terminal_peer *peer, void *context, int *ret_signal,
+                        struct tc_failure *failure);
 /* Starts the call with a terminal of the same size and displays it until the call ends. The user's
  * terminal is in raw mode meanwhile and is restored afterwards. *ret_signal: the last signal that
  * requested the end, or 0. 0, or -1 with the failure. */

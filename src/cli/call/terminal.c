@@ -29,8 +29,9 @@ enum {
     LATER_MS = 50,   /* until the size is sent again */
 };
 
-struct terminal {
-    struct toolcage_call *call;
+struct tc_user_terminal {
+    const struct tc_terminal_peer *peer;
+    void *context;
     sigset_t outside; /* the signal mask that ppoll() restores */
     int in, out;      /* the user's terminal */
     bool ours;        /* `out` was opened here */
@@ -62,7 +63,7 @@ static void on_size(int number)
 }
 
 /* A stopped process would leave the terminal raw, so SIGTSTP and SIGTTOU are ignored. */
-static void catch_signals(struct terminal *t)
+static void catch_signals(struct tc_user_terminal *t)
 {
     static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
     struct sigaction end = {.sa_handler = on_end}, size = {.sa_handler = on_size};
@@ -90,7 +91,7 @@ bool tc_terminal_is_one(void)
 
 /* ---- the user's terminal ---- */
 
-static void open_own(struct terminal *t)
+static void open_own(struct tc_user_terminal *t)
 {
     t->in = STDIN_FILENO;
     t->out = open("/proc/self/fd/1", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -112,7 +113,7 @@ static int make_raw(struct tc_failure *failure)
                           "cannot take over the terminal: %s", strerror(errno));
 }
 
-static void write_all(const struct terminal *t, const char *text, size_t length)
+static void write_all(const struct tc_user_terminal *t, const char *text, size_t length)
 {
     int64_t until = tc_cli_now_ms() + ANSWER_MS;
     while (length && tc_cli_now_ms() < until) {
@@ -130,7 +131,7 @@ static void write_all(const struct terminal *t, const char *text, size_t length)
 
 /* Terminals reply in order: after the reply to this query, all replies to the tool's queries have
  * arrived and are discarded. Otherwise the user's shell would read them as input. */
-static void await_answers(const struct terminal *t)
+static void await_answers(const struct tc_user_terminal *t)
 {
     static const char question[] = "\033[5n", answer[] = "\033[0n";
     int64_t until = tc_cli_now_ms() + ANSWER_MS;
@@ -147,7 +148,7 @@ static void await_answers(const struct terminal *t)
 
 /* Restores the terminal from any state. TCSAFLUSH discards unread input. It is tried twice, because
  * without it the user's input would be invisible. */
-static void restore(const struct terminal *t)
+static void restore(const struct tc_user_terminal *t)
 {
     const char *reset = tc_screen_reset(&t->screen);
     if (!t->gone) {
@@ -161,20 +162,18 @@ static void restore(const struct terminal *t)
         (void)tcsetattr(STDIN_FILENO, TCSAFLUSH, &before);
 }
 
-static void say_size(struct terminal *t)
+static void say_size(struct tc_user_terminal *t)
 {
     struct winsize size;
-    struct toolcage_error *late = NULL;
     t->resize = false;
     if (ioctl(t->in, TIOCGWINSZ, &size) < 0 || !size.ws_row || !size.ws_col)
         return;
-    t->resize = toolcage_call_resize(t->call, size.ws_row, size.ws_col, &late) < 0;
-    toolcage_error_free(late);
+    t->resize = t->peer->resize(t->context, size.ws_row, size.ws_col) < 0;
 }
 
 /* ---- both directions ---- */
 
-static void close_sink(struct terminal *t)
+static void close_sink(struct tc_user_terminal *t)
 {
     if (t->sink >= 0)
         (void)close(t->sink);
@@ -183,14 +182,14 @@ static void close_sink(struct terminal *t)
 }
 
 /* The first signal cancels the call. The second exits, and the helper ends the cage. */
-static void heed_signals(struct terminal *t)
+static void heed_signals(struct tc_user_terminal *t)
 {
     if (ends_seen > 1) {
         restore(t);
         _exit(TC_EXIT_SIGNAL + last_signal);
     }
     if (ends_seen || t->gone || t->keys >= KEY_TIMES)
-        (void)toolcage_call_cancel(t->call);
+        t->peer->cancel(t->context);
     if (size_seen || t->resize) {
         size_seen = 0;
         say_size(t);
@@ -198,11 +197,10 @@ static void heed_signals(struct terminal *t)
 }
 
 /* Called from dispatch, which is not called again before all output is written. */
-static void on_output(void *userdata, int stream, const void *bytes, size_t length)
+void tc_terminal_show(struct tc_user_terminal *t, const void *bytes, size_t length)
 {
-    struct terminal *t = userdata;
     size_t need = t->shown_to + TC_SCREEN_ROOM(length);
-    if (t->gone || stream != STDOUT_FILENO)
+    if (t->gone)
         return;
     if (need > t->shown_size) {
         char *more = realloc(t->shown, 2 * need);
@@ -215,13 +213,13 @@ static void on_output(void *userdata, int stream, const void *bytes, size_t leng
     t->shown_to += tc_screen_filter(&t->screen, bytes, length, t->shown + t->shown_to);
 }
 
-static void lose(struct terminal *t, int errnum)
+static void lose(struct tc_user_terminal *t, int errnum)
 {
     t->gone = true;
     t->lost = errnum;
 }
 
-static void show_output(struct terminal *t)
+static void show_output(struct tc_user_terminal *t)
 {
     size_t length = t->shown_to - t->shown_from;
     if (!t->ours && length > SHARE)
@@ -236,7 +234,7 @@ static void show_output(struct terminal *t)
 }
 
 /* Counts a key that works regardless of the cage. */
-static void count_keys(struct terminal *t, const char *bytes, size_t length)
+static void count_keys(struct tc_user_terminal *t, const char *bytes, size_t length)
 {
     int64_t now = tc_cli_now_ms();
     for (size_t i = 0; i < length && t->keys < KEY_TIMES; i++) {
@@ -250,7 +248,7 @@ static void count_keys(struct terminal *t, const char *bytes, size_t length)
 }
 
 /* Input that the cage has no room for is lost, as at any terminal. */
-static void read_keys(struct terminal *t)
+static void read_keys(struct tc_user_terminal *t)
 {
     char bytes[4096];
     ssize_t n = read(t->in, bytes, sizeof(bytes));
@@ -270,7 +268,7 @@ static void read_keys(struct terminal *t)
     t->to += kept;
 }
 
-static void type(struct terminal *t)
+static void type(struct tc_user_terminal *t)
 {
     ssize_t n = write(t->sink, t->typed + t->from, t->to - t->from);
     if (n > 0)
@@ -280,12 +278,12 @@ static void type(struct terminal *t)
 }
 
 /* Output is written before more is read from the call. */
-static void wait_for_more(struct terminal *t, bool done)
+static void wait_for_more(struct tc_user_terminal *t, bool done)
 {
     const struct timespec later = {.tv_nsec = LATER_MS * 1000000L};
     bool full = t->shown_to > 0, left = t->sink >= 0 && t->from < t->to;
     struct pollfd fds[] = {
-        {.fd = full ? -1 : toolcage_call_fd(t->call), .events = POLLIN},
+        {.fd = full ? -1 : t->peer->fd(t->context), .events = POLLIN},
         {.fd = t->gone || done ? -1 : t->in, .events = POLLIN},
         {.fd = left ? t->sink : -1, .events = POLLOUT},
         {.fd = full ? t->out : -1, .events = POLLOUT},
@@ -301,12 +299,12 @@ static void wait_for_more(struct terminal *t, bool done)
 }
 
 /* Runs until the result exists and all output is written. */
-static int loop(struct terminal *t, struct tc_failure *failure)
+static int loop(struct tc_user_terminal *t, struct tc_failure *failure)
 {
     int done = 0;
     for (;;) {
         if (!done && t->shown_to == 0)
-            done = toolcage_call_dispatch(t->call, tc_failure_error(failure));
+            done = t->peer->dispatch(t->context, failure);
         if (done < 0)
             return -1;
         if (done && (t->shown_to == 0 || ends_seen))
@@ -316,37 +314,33 @@ static int loop(struct terminal *t, struct tc_failure *failure)
     }
 }
 
-static int prepare_terminal(struct terminal *t, struct tc_failure *failure)
+int tc_terminal_take_input(struct tc_user_terminal *t, int fd)
+{
+    close_sink(t);
+    t->sink = fd;
+    /* this end of the pipe is not shared, so its flags may be changed */
+    return fcntl(fd, F_SETFL, O_NONBLOCK);
+}
+
+static int prepare_terminal(struct tc_user_terminal *t, struct tc_failure *failure)
 {
     struct winsize size = {0};
-    struct toolcage_error **err = tc_failure_error(failure);
     (void)ioctl(STDIN_FILENO, TIOCGWINSZ, &size);
     t->typed = malloc(TYPED_SIZE);
     if (!t->typed)
         return tc_failure_set(failure, TOOLCAGE_EMEMORY, NULL, "out of memory");
-    if (toolcage_call_set_terminal(t->call, size.ws_row ? size.ws_row : 24,
-                                   size.ws_col ? size.ws_col : 80, err) ||
-        toolcage_call_open_stdin(t->call, &t->sink, err) ||
-        toolcage_call_set_output_callback(t->call, on_output, t, err))
-        return -1;
-    /* this end of the pipe is not shared, so its flags may be changed */
-    if (fcntl(t->sink, F_SETFL, O_NONBLOCK))
-        return tc_failure_set(failure, TOOLCAGE_ESYSTEM, "try again",
-                              "cannot prepare keyboard input: %s", strerror(errno));
-    return 0;
+    return t->peer->prepare(t->context, t, size.ws_row ? size.ws_row : 24,
+                            size.ws_col ? size.ws_col : 80, failure);
 }
 
-static int run_terminal(struct terminal *t, struct tc_failure *failure)
+static int run_terminal(struct tc_user_terminal *t, struct tc_failure *failure)
 {
-    int rc = tc_consent_ask(t->call, NULL, failure);
-    if (rc)
-        return rc;
     catch_signals(t);
     open_own(t);
-    rc = make_raw(failure);
+    int rc = make_raw(failure);
     if (rc)
         return rc;
-    rc = toolcage_call_start(t->call, tc_failure_error(failure)) ? -1 : loop(t, failure);
+    rc = t->peer->start(t->context, failure) ? -1 : loop(t, failure);
     restore(t);
     if (t->ours)
         (void)close(t->out);
@@ -359,13 +353,72 @@ static int run_terminal(struct terminal *t, struct tc_failure *failure)
     return rc;
 }
 
-int tc_terminal_run(struct toolcage_call *call, int *ret_signal, struct tc_failure *failure)
+int tc_terminal_connect(const struct tc_terminal_peer *peer, void *context, int *ret_signal,
+                        struct tc_failure *failure)
 {
-    struct terminal t = {.call = call, .sink = -1};
+    struct tc_user_terminal t = {.peer = peer, .context = context, .sink = -1};
     int rc = prepare_terminal(&t, failure) ? -1 : run_terminal(&t, failure);
     close_sink(&t);
     free(t.typed);
     free(t.shown);
     *ret_signal = ends_seen ? last_signal : 0;
     return rc;
+}
+
+/* ---- a call ---- */
+
+static void on_output(void *userdata, int stream, const void *bytes, size_t length)
+{
+    if (stream == STDOUT_FILENO)
+        tc_terminal_show(userdata, bytes, length);
+}
+
+static int prepare_call(void *context, struct tc_user_terminal *t, int rows, int columns,
+                        struct tc_failure *failure)
+{
+    struct toolcage_error **err = tc_failure_error(failure);
+    int sink = -1;
+    if (toolcage_call_set_terminal(context, rows, columns, err) ||
+        toolcage_call_open_stdin(context, &sink, err) ||
+        toolcage_call_set_output_callback(context, on_output, t, err))
+        return -1;
+    if (tc_terminal_take_input(t, sink))
+        return tc_failure_set(failure, TOOLCAGE_ESYSTEM, "try again",
+                              "cannot prepare keyboard input: %s", strerror(errno));
+    return tc_consent_ask(context, NULL, failure);
+}
+
+static int start_call(void *context, struct tc_failure *failure)
+{
+    return toolcage_call_start(context, tc_failure_error(failure)) ? -1 : 0;
+}
+
+static int fd_of_call(void *context)
+{
+    return toolcage_call_fd(context);
+}
+
+static int dispatch_call(void *context, struct tc_failure *failure)
+{
+    return toolcage_call_dispatch(context, tc_failure_error(failure));
+}
+
+static int resize_call(void *context, int rows, int columns)
+{
+    struct toolcage_error *late = NULL;
+    int rc = toolcage_call_resize(context, rows, columns, &late);
+    toolcage_error_free(late);
+    return rc < 0 ? -1 : 0;
+}
+
+static void cancel_call(void *context)
+{
+    (void)toolcage_call_cancel(context);
+}
+
+int tc_terminal_run(struct toolcage_call *call, int *ret_signal, struct tc_failure *failure)
+{
+    static const struct tc_terminal_peer peer = {prepare_call,  start_call,  fd_of_call,
+                                                 dispatch_call, resize_call, cancel_call};
+    return tc_terminal_connect(&peer, call, ret_signal, failure);
 }

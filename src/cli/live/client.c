@@ -9,14 +9,14 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "cli/call/setup.h"
+#include "cli/call/run.h"
 #include "cli/live/place.h"
 #include "cli/live/wire.h"
 #include "cli/show/clean.h"
 #include "cli/show/io.h"
 #include "cli/show/say.h"
 
-enum { INPUT_SIZE = 1 << 16, ANSWER_S = 2 };
+enum { INPUT_SIZE = 1 << 16, ANSWER_S = 2, TEXTS_MAX = 1 << 20 };
 
 struct client {
     int sock;
@@ -31,6 +31,10 @@ struct client {
     struct tc_clean_held held[3];
     struct tc_origin_prefix mark;
     sigset_t outside;
+    struct tc_user_terminal *user; /* NULL: the command has no terminal */
+    int rows, columns;
+    char *texts; /* messages for the time after the terminal */
+    size_t texts_length;
 };
 
 static volatile sig_atomic_t signals_seen, last_signal;
@@ -110,6 +114,13 @@ static int send_command(struct client *c, const struct tc_args *args, size_t fir
     return rc ? rc : send_text(c, TC_WIRE_SHELL, "");
 }
 
+static int send_size(struct client *c, bool now)
+{
+    char text[32];
+    int length = snprintf(text, sizeof(text), "%d %d", c->rows, c->columns);
+    return tc_wire_send(c->sock, TC_WIRE_TERMINAL, text, (size_t)length, -1, now);
+}
+
 static int send_request(struct client *c, const struct tc_args *args, size_t first, bool input,
                         struct tc_failure *failure)
 {
@@ -119,6 +130,8 @@ static int send_request(struct client *c, const struct tc_args *args, size_t fir
             rc = send_option(c, &args->given[i], failure);
     if (!rc)
         rc = send_command(c, args, first);
+    if (!rc && c->user)
+        rc = send_size(c, false);
     if (!rc && input)
         rc = send_text(c, TC_WIRE_INPUT, "");
     if (!rc && tc_args_has(args, "detach"))
@@ -153,8 +166,38 @@ static void show(struct client *c, int stream, const char *bytes, size_t length)
     cancel(c);
 }
 
+static void keep_text(struct client *c, const char *text, size_t length)
+{
+    char *more = length <= TEXTS_MAX - c->texts_length
+                     ? realloc(c->texts, c->texts_length + length + 1)
+                     : NULL;
+    if (!more)
+        return;
+    c->texts = more;
+    memcpy(more + c->texts_length, text, length + 1);
+    c->texts_length += length;
+}
+
+/* A packet for the user's terminal. False: it is none. */
+static bool take_for_user(struct client *c, char kind, const char *bytes, size_t length, int fd)
+{
+    if (!c->user)
+        return false;
+    if (kind == TC_WIRE_PIPE && fd >= 0)
+        (void)tc_terminal_take_input(c->user, fd);
+    else if (kind == TC_WIRE_OUT)
+        tc_terminal_show(c->user, bytes, length);
+    else if (kind == TC_WIRE_TEXT)
+        keep_text(c, bytes, length);
+    else
+        return false;
+    return true;
+}
+
 static void take_packet(struct client *c, char kind, const char *bytes, size_t length, int fd)
 {
+    if (take_for_user(c, kind, bytes, length, fd))
+        return;
     if (kind == TC_WIRE_PIPE && c->source && c->sink < 0) {
         c->sink = fd;
         (void)fcntl(fd, F_SETFL, O_NONBLOCK);
@@ -224,6 +267,12 @@ static void heed_signals(struct client *c)
         cancel(c);
 }
 
+static int fail_gone(struct tc_failure *failure)
+{
+    return tc_failure_set(failure, TOOLCAGE_EHELPER, "toolcage session list",
+                          "the session's owner ended without an answer");
+}
+
 static int loop(struct client *c, struct tc_failure *failure)
 {
     while (c->code < 0) {
@@ -239,8 +288,7 @@ static int loop(struct client *c, struct tc_failure *failure)
             continue;
         pump(c, fds[1].revents, fds[2].revents);
         if (fds[0].revents && !read_owner(c))
-            return tc_failure_set(failure, TOOLCAGE_EHELPER, "toolcage session list",
-                                  "the session's owner ended without an answer");
+            return fail_gone(failure);
     }
     return 0;
 }
@@ -248,6 +296,7 @@ static int loop(struct client *c, struct tc_failure *failure)
 static int talk(struct client *c, const struct tc_args *args, size_t first, bool input,
                 struct tc_failure *failure)
 {
+    catch_signals(c);
     c->input = input ? malloc(INPUT_SIZE) : NULL;
     c->source = input;
     if (input && !c->input)
@@ -269,7 +318,6 @@ static int open_client(struct client *c, const char *name, struct tc_failure *fa
     for (int stream = STDOUT_FILENO; stream <= STDERR_FILENO; stream++)
         c->shown[stream] = isatty(stream);
     c->mark.plain = !tc_cli_draws(c->shown[STDERR_FILENO] ? STDERR_FILENO : STDOUT_FILENO);
-    catch_signals(c);
     return 0;
 }
 
@@ -295,11 +343,79 @@ static int close_client(struct client *c, int rc, const struct tc_args *args,
     return signals_seen ? TC_EXIT_SIGNAL + last_signal : c->code;
 }
 
+/* ---- a terminal ---- */
+
+struct at_terminal {
+    struct client *client;
+    const struct tc_args *args;
+    size_t first;
+};
+
+static int prepare_user(void *context, struct tc_user_terminal *user, int rows, int columns,
+                        struct tc_failure *failure)
+{
+    struct client *c = ((struct at_terminal *)context)->client;
+    (void)failure;
+    c->user = user;
+    c->rows = rows;
+    c->columns = columns;
+    return 0;
+}
+
+static int start_user(void *context, struct tc_failure *failure)
+{
+    const struct at_terminal *t = context;
+    return send_request(t->client, t->args, t->first, true, failure);
+}
+
+static int fd_of_owner(void *context)
+{
+    return ((struct at_terminal *)context)->client->sock;
+}
+
+static int dispatch_owner(void *context, struct tc_failure *failure)
+{
+    struct client *c = ((struct at_terminal *)context)->client;
+    if (!read_owner(c))
+        return fail_gone(failure);
+    return c->code >= 0;
+}
+
+static int resize_user(void *context, int rows, int columns)
+{
+    struct client *c = ((struct at_terminal *)context)->client;
+    c->rows = rows;
+    c->columns = columns;
+    return send_size(c, true);
+}
+
+static void cancel_command(void *context)
+{
+    cancel(((struct at_terminal *)context)->client);
+}
+
+static int run_at_terminal(struct client *c, const struct tc_args *args, size_t first)
+{
+    static const struct tc_terminal_peer peer = {prepare_user,   start_user,  fd_of_owner,
+                                                 dispatch_owner, resize_user, cancel_command};
+    _autofailure_ struct tc_failure failure = {0};
+    struct at_terminal t = {c, args, first};
+    int signal_number = 0;
+    int rc = tc_terminal_connect(&peer, &t, &signal_number, &failure);
+    if (c->texts)
+        tc_cli_stderr(c->texts);
+    free(c->texts);
+    int code = close_client(c, rc, args, &failure);
+    return signal_number && !rc ? TC_EXIT_SIGNAL + signal_number : code;
+}
+
 int tc_client_exec(const struct tc_args *args, size_t first, bool input)
 {
     _autofailure_ struct tc_failure failure = {0};
     struct client c;
     int rc = open_client(&c, args->operands[0], &failure);
+    if (!rc && tc_args_has(args, "tty"))
+        return run_at_terminal(&c, args, first);
     if (!rc)
         rc = talk(&c, args, first, input, &failure);
     return close_client(&c, rc, args, &failure);
@@ -310,6 +426,8 @@ int tc_client_ask(const struct tc_args *args, const char *name, char kind, const
     _autofailure_ struct tc_failure failure = {0};
     struct client c;
     int rc = open_client(&c, name, &failure);
+    if (!rc)
+        catch_signals(&c);
     if (!rc && tc_args_has(args, "json"))
         (void)send_text(&c, TC_WIRE_JSON, "");
     if (!rc && send_text(&c, kind, text))

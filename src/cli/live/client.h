@@ -8,7 +8,7 @@
 #include "cli/show/failure.h"
 
 /* Runs the operands from `first` on as a command of the session that the first operand names;
- * `input`: with standard input. Returns the exit code. */
+ * `input`: with standard input; --tty: with a terminal. Returns the exit code. */
 int tc_client_exec(const struct tc_args *args, size_t first, bool input);
 /* Sends a request (wire.h) about a detached command, and shows the answer. Returns the exit code.
  */

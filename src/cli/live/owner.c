@@ -25,6 +25,7 @@
 /* More clients than commands, so that a session with all its commands can be listed and ended. */
 enum { COMMANDS_MAX = 64, CLIENTS_MAX = COMMANDS_MAX + 8, REQUEST_MS = 2000 };
 enum { PIECE = 32 << 10, LAST_MS = 2000, CAPTURED_MAX = 64 << 20 };
+enum { SCREEN_MAX = 256 << 10 /* queued bytes of a terminal; then its command waits */ };
 
 struct queue {
     char *bytes; /* packets: length of the bytes (size_t), kind, bytes */
@@ -39,7 +40,7 @@ struct client {
     char **words; /* of its command, NULL-terminated */
     size_t word_count, received;
     int64_t since;
-    bool timed, detach;
+    bool timed, detach, terminal;
     char watches;                    /* TC_WIRE_LOGS, FOLLOW, ATTACH or WAIT; 0: none */
     struct tc_detached *watched;     /* NULL: all */
     uint64_t seen;                   /* of its output */
@@ -68,6 +69,11 @@ static void on_signal(int signal_number)
 static void queue_packet(struct client *c, char kind, const void *bytes, size_t length)
 {
     struct queue *q = &c->queue;
+    if (q->sent > q->length / 2) {
+        memmove(q->bytes, q->bytes + q->sent, q->length - q->sent);
+        q->length -= q->sent;
+        q->sent = 0;
+    }
     size_t need = q->length + sizeof(length) + 1 + length;
     if (need > q->room) {
         size_t room = 2 * need;
@@ -102,6 +108,12 @@ static void queue_exit(struct client *c, int code)
 static bool has_packets(const struct client *c)
 {
     return c->pipe >= 0 || c->queue.sent < c->queue.length;
+}
+
+/* Is the command of a terminal ahead of its client? All output is delivered, so it must wait. */
+static bool is_ahead(const struct client *c)
+{
+    return c->terminal && c->queue.length - c->queue.sent > SCREEN_MAX;
 }
 
 /* Sends what the socket accepts. False: the client is gone. */
@@ -447,11 +459,29 @@ static int leave_watch(struct client *c)
     return 0;
 }
 
+/* "ROWS COLUMNS", of a new terminal or of the one that it has. */
+static int set_terminal(const struct server *s, struct client *c, const char *text,
+                        struct tc_failure *failure)
+{
+    char *end;
+    int rows = (int)strtol(text, &end, 10), columns = (int)strtol(end, NULL, 10);
+    if (c->started) { /* a size that is too early is followed by others, or is lost */
+        (void)toolcage_call_resize(c->call, rows, columns, NULL);
+        return 0;
+    }
+    c->terminal = true;
+    return need_call(s, c, failure)
+               ? -1
+               : toolcage_call_set_terminal(c->call, rows, columns, tc_failure_error(failure));
+}
+
 static int take_packet(struct server *s, struct client *c, char kind, char *text,
                        struct tc_failure *failure)
 {
     if (kind == TC_WIRE_CANCEL && c->started)
         return toolcage_call_cancel(c->call);
+    if (kind == TC_WIRE_TERMINAL && (!c->started || c->terminal))
+        return set_terminal(s, c, text, failure);
     if (kind == TC_WIRE_CANCEL && c->watches)
         return leave_watch(c);
     if (c->started || c->ends || c->watches)
@@ -554,8 +584,9 @@ static void accept_clients(struct server *s)
 static void dispatch_client(struct server *s, struct client *c)
 {
     struct tc_failure failure = {0};
-    int rc =
-        c->started && !c->last ? toolcage_call_dispatch(c->call, tc_failure_error(&failure)) : 0;
+    int rc = c->started && !c->last && !is_ahead(c)
+                 ? toolcage_call_dispatch(c->call, tc_failure_error(&failure))
+                 : 0;
     if (rc < 0)
         tell_failure(s, c, &failure);
     else if (rc > 0)
@@ -583,7 +614,7 @@ static void wait_events(struct server *s, const sigset_t *outside, int64_t left_
     bool full = true, forever = left_ms < 0;
     for (size_t i = 0; i < CLIENTS_MAX; i++) {
         const struct client *c = &s->clients[i];
-        bool runs = c->fd >= 0 && c->started && !c->last;
+        bool runs = c->fd >= 0 && c->started && !c->last && !is_ahead(c);
         full = full && c->fd >= 0;
         fds[2 * i + 2] = (struct pollfd){
             .fd = c->fd, .events = (short)(POLLIN | (has_packets(c) ? POLLOUT : 0))};

@@ -17,15 +17,16 @@ enum {
 
 /* To the owner. */
 enum {
-    TC_WIRE_WORD = 'a',   /* an argument of the command */
-    TC_WIRE_NARROW = 'n', /* KEY=VALUE */
-    TC_WIRE_INPUT = 's',  /* the command reads standard input */
-    TC_WIRE_JSON = 'w',   /* one line of JSON instead of the output */
-    TC_WIRE_SHELL = 'h',  /* the argument is text for the session's shell */
-    TC_WIRE_DETACH = 'd', /* the command is detached; its id is the answer */
-    TC_WIRE_RUN = 'r',    /* the request is complete */
-    TC_WIRE_CANCEL = 'c', /* SIGTERM, grace period, SIGKILL */
-    TC_WIRE_END = 'e',    /* end the session */
+    TC_WIRE_WORD = 'a',     /* an argument of the command */
+    TC_WIRE_NARROW = 'n',   /* KEY=VALUE */
+    TC_WIRE_INPUT = 's',    /* the command reads standard input */
+    TC_WIRE_JSON = 'w',     /* one line of JSON instead of the output */
+    TC_WIRE_SHELL = 'h',    /* the argument is text for the session's shell */
+    TC_WIRE_DETACH = 'd',   /* the command is detached; its id is the answer */
+    TC_WIRE_TERMINAL = 'z', /* "ROWS COLUMNS": of its terminal; after RUN: its new size */
+    TC_WIRE_RUN = 'r',      /* the request is complete */
+    TC_WIRE_CANCEL = 'c',   /* SIGTERM, grace period, SIGKILL */
+    TC_WIRE_END = 'e',      /* end the session */
     /* of a detached command, by its id */
     TC_WIRE_LOGS = 'l',
     TC_WIRE_FOLLOW = 'f', /* its output, until it has ended */

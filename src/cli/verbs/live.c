@@ -34,6 +34,8 @@ static const struct tc_option exec_options[] = {
     {"cwd", 0, "DIR", "cwd", "where the command starts, as it sees it"},
     {"timeout", 't', "TIME", "timeout", "end the command after this time: 500ms, 30s, 5m, 1h"},
     {"output", 0, "SIZE", "output", "how much of each output stream is kept"},
+    {"tty", 0, NULL, NULL,
+     "with a terminal in the cage, connected to yours; Ctrl-] three times ends it"},
     {"detach", 0, NULL, NULL, "print the command's id and leave it running: session logs, wait"},
     {"shell", 0, NULL, NULL, "CMD is shell text, and continues where the last one ended"},
     TC_OPTION_STDIN,
@@ -66,6 +68,7 @@ static const char exec_text[] =
     "examples:\n"
     "  toolcage session exec work -- make test\n"
     "  toolcage session exec --timeout 5m --cwd /tmp work -- sh -c 'pwd'\n"
+    "  toolcage session exec --tty work -- vim notes\n"
     "  toolcage session exec --shell work -- 'cd src; export MODE=debug'\n"
     "  toolcage session exec --shell work -- 'pwd; echo $MODE'\n";
 
@@ -210,6 +213,22 @@ const struct tc_verb tc_verb_session_start = {
 
 /* ---- exec ---- */
 
+static int run_tty(const struct tc_args *args, size_t first)
+{
+    static const char *const others[] = {"detach", "json", "stdin"};
+    for (size_t i = 0; i < TC_COUNT(others); i++)
+        if (tc_args_has(args, others[i])) {
+            tc_cli_say("session exec: --%s cannot be combined with --tty", others[i]);
+            tc_cli_hint("leave --%s out", others[i]);
+            return TC_EXIT_FAILURE;
+        }
+    if (tc_terminal_is_one())
+        return tc_client_exec(args, first, true);
+    tc_cli_say("session exec: --tty needs a terminal as standard input and output");
+    tc_cli_hint("leave --tty out");
+    return TC_EXIT_FAILURE;
+}
+
 static int run_exec(const struct tc_args *args)
 {
     bool input = false;
@@ -225,6 +244,8 @@ static int run_exec(const struct tc_args *args)
         tc_cli_hint("write cd DIR, or export NAME=VALUE, in the command");
         return TC_EXIT_FAILURE;
     }
+    if (tc_args_has(args, "tty"))
+        return run_tty(args, first);
     if (tc_args_has(args, "detach") && tc_args_has(args, "stdin")) {
         tc_cli_say("session exec: a detached command has no standard input");
         tc_cli_hint("leave --stdin out");

@@ -21,6 +21,7 @@
 #include "live/inside/family.h"
 #include "live/inside/order.h"
 #include "live/inside/shell_state.h"
+#include "live/inside/terminal.h"
 
 struct command {
     pid_t pid; /* 0: the place is free */
@@ -79,6 +80,12 @@ static int place_state(int *reply, int state)
     return fcntl(TC_STATE_FD, F_SETFD, 0);
 }
 
+static int place_all(const struct tc_live_lists *lists, const int *fds, bool input)
+{
+    return lists->extras.rows ? tc_live_terminal_open(fds[TC_LIVE_REPLY], &lists->extras)
+                              : place_streams(fds, input);
+}
+
 static _Noreturn void become_command(const struct tc_live_lists *lists, const int *fds, bool input,
                                      int state, const struct rlimit *files)
 {
@@ -87,7 +94,7 @@ static _Noreturn void become_command(const struct tc_live_lists *lists, const in
     (void)signal(SIGCHLD, SIG_DFL);
     (void)sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
-    if (setsid() < 0 || place_streams(fds, input) < 0 || place_state(&reply, state) < 0) {
+    if (setsid() < 0 || place_all(lists, fds, input) < 0 || place_state(&reply, state) < 0) {
         tell_failed(reply, TC_LIVE_AT_STREAMS, errno);
         _exit(1);
     }
@@ -120,7 +127,7 @@ static struct command *find_place(void)
 
 /* A copy of PID 1, not vfork(): another command could stop the new process before its exec, and PID
  * 1 would wait for it. */
-static void start_command(int *fds, bool input, const struct rlimit *files)
+static void start_command(int *fds, size_t count, const struct rlimit *files)
 {
     struct tc_live_lists lists;
     struct command *place = ending ? NULL : find_place();
@@ -134,6 +141,12 @@ static void start_command(int *fds, bool input, const struct rlimit *files)
         tell_failed(fds[TC_LIVE_REPLY], TC_LIVE_AT_ORDER, EBADMSG);
         return;
     }
+    if ((lists.extras.rows > 0) != (count == TC_LIVE_OUT)) {
+        tell_failed(fds[TC_LIVE_REPLY], TC_LIVE_AT_ORDER, EBADMSG);
+        (void)munmap(map, size);
+        return;
+    }
+    bool input = count == TC_LIVE_FDS;
     struct command c = {.state = -1};
     if (lists.extras.shell)
         c.state = tc_shell_state_open(&c.old_state);
@@ -155,9 +168,8 @@ static void start_command(int *fds, bool input, const struct rlimit *files)
 
 static void take_run(int *fds, size_t count, const struct rlimit *files)
 {
-    bool input = count == TC_LIVE_FDS;
-    if (input || count == TC_LIVE_IN)
-        start_command(fds, input, files);
+    if (count == TC_LIVE_OUT || count == TC_LIVE_IN || count == TC_LIVE_FDS)
+        start_command(fds, count, files);
     for (size_t i = 0; i < count; i++)
         if (fds[i] >= 0)
             (void)close(fds[i]);

@@ -24,7 +24,7 @@ enum tc_live_fd {
     TC_LIVE_ORDER, /* the memory file */
     TC_LIVE_REPLY, /* PID 1's end of the command's socket */
     TC_LIVE_LIFE,  /* closed when the command has ended, after its last report */
-    TC_LIVE_OUT,
+    TC_LIVE_OUT,   /* this one and the next two are absent with a terminal */
     TC_LIVE_ERR,
     TC_LIVE_IN,
     TC_LIVE_FDS
@@ -39,6 +39,7 @@ enum tc_live_report_kind {
     TC_LIVE_FAILED,      /* it could not be started: step, errnum */
     TC_LIVE_EXEC_FAILED, /* after READY: errnum */
     TC_LIVE_EXITED,      /* wait status and usage */
+    TC_LIVE_TERMINAL,    /* before READY: carries the other end of the command's terminal */
 };
 
 enum tc_live_step { TC_LIVE_AT_ORDER, TC_LIVE_AT_FORK, TC_LIVE_AT_STREAMS, TC_LIVE_AT_CWD };
