@@ -213,6 +213,11 @@ static int fail_start(struct tc_cage *cage, const struct tc_live_report *r)
                             TC_WHY(TOOLCAGE_EBACKEND, "session", cage->plan->live_in,
                                    "wait until one of them has ended"),
                             -1, "the session runs %d commands, its maximum", TC_LIVE_COMMANDS_MAX);
+    if (r->step == TC_LIVE_AT_STREAMS && cage->plan->terminal)
+        return tc_cage_fail(cage,
+                            TC_WHY_ERRNO(TOOLCAGE_EBACKEND, "session", "terminal", r->errnum,
+                                         "end commands that have a terminal, or run it without"),
+                            -1, "the session could not open a terminal for the command");
     return tc_cage_fail(cage,
                         TC_WHY_ERRNO(TOOLCAGE_EBACKEND, "session", "process", r->errnum,
                                      r->errnum == EAGAIN

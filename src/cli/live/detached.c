@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/show/say.h"
+
 enum { COMMAND_MAX = 40, HEAD = sizeof(uint32_t) + 1 };
 
 /* ---- output ---- */
@@ -100,16 +102,13 @@ static size_t count_of(const struct tc_detached_list *list)
     return n;
 }
 
-/* Makes room for one more. */
 static void forget_oldest(struct tc_detached_list *list)
 {
-    size_t count = count_of(list);
-    size_t ended = count - tc_detached_running(list);
-    for (size_t i = 0; i < count && (ended >= TC_DETACHED_ENDED_MAX || count == TC_DETACHED_MAX);)
+    size_t ended = count_of(list) - tc_detached_running(list), i = 0;
+    while (ended > TC_DETACHED_ENDED_MAX && i < TC_DETACHED_MAX && list->all[i])
         if (list->all[i]->done && !list->all[i]->watchers) {
             tc_detached_remove(list, list->all[i]);
             ended--;
-            count--;
         } else {
             i++;
         }
@@ -118,7 +117,6 @@ static void forget_oldest(struct tc_detached_list *list)
 struct tc_detached *tc_detached_add(struct tc_detached_list *list, struct toolcage_call *call,
                                     char *const *words)
 {
-    forget_oldest(list);
     size_t count = count_of(list);
     struct tc_detached *d = count < TC_DETACHED_MAX ? calloc(1, sizeof(*d)) : NULL;
     char *command = d ? describe_words(words) : NULL;
@@ -152,14 +150,50 @@ void tc_detached_clear(struct tc_detached_list *list)
     *list = (struct tc_detached_list){0};
 }
 
-struct tc_detached *tc_detached_find(const struct tc_detached_list *list, const char *id)
+struct tc_detached *tc_detached_find(const struct tc_detached_list *list, const char *name,
+                                     const char *id, struct tc_failure *failure)
 {
     char *end;
     unsigned long number = strtoul(id, &end, 10);
-    for (size_t i = 0; i < TC_DETACHED_MAX && list->all[i]; i++)
-        if (id[0] >= '0' && id[0] <= '9' && !*end && list->all[i]->id == number)
+    bool whole = id[0] >= '0' && id[0] <= '9' && !*end;
+    for (size_t i = 0; whole && i < TC_DETACHED_MAX && list->all[i]; i++)
+        if (list->all[i]->id == number)
             return list->all[i];
+    _autofree_ char *hint = tc_cli_format("toolcage session logs %s lists them", name);
+    (void)tc_failure_set(failure, TOOLCAGE_ENOT_FOUND, hint,
+                         "the session has no detached command with this id");
     return NULL;
+}
+
+int tc_detached_signal(const struct tc_detached_list *list, const char *name, const char *text,
+                       struct tc_failure *failure)
+{
+    size_t length = strcspn(text, " ");
+    int number = text[length] ? (int)strtol(text + length, NULL, 10) : 0;
+    _autofree_ char *id = strndup(text, length);
+    const struct tc_detached *d = tc_detached_find(list, name, id ? id : "", failure);
+    if (!d)
+        return -1;
+    if (d->done)
+        return tc_failure_set(failure, TOOLCAGE_ENOT_FOUND, NULL, "the command has ended");
+    return toolcage_session_signal(d->call, number, tc_failure_error(failure)) ? -1 : 0;
+}
+
+static int code_of(const struct tc_detached *d)
+{
+    const struct toolcage_result *result = toolcage_call_result(d->call);
+    return result ? toolcage_result_shell_code(result) : TC_EXIT_FAILURE;
+}
+
+int tc_detached_codes(const struct tc_detached_list *list, FILE *out)
+{
+    int first = 0;
+    for (size_t i = 0; i < TC_DETACHED_MAX && list->all[i]; i++) {
+        int code = code_of(list->all[i]);
+        (void)fprintf(out, "%u %d\n", list->all[i]->id, code);
+        first = first ? first : code;
+    }
+    return first;
 }
 
 size_t tc_detached_running(const struct tc_detached_list *list)
@@ -175,6 +209,7 @@ void tc_detached_dispatch(struct tc_detached_list *list)
     for (size_t i = 0; i < TC_DETACHED_MAX && list->all[i]; i++)
         if (!list->all[i]->done)
             list->all[i]->done = toolcage_call_dispatch(list->all[i]->call, NULL) != 0;
+    forget_oldest(list);
 }
 
 void tc_detached_describe(const struct tc_detached_list *list, FILE *out)
@@ -182,11 +217,10 @@ void tc_detached_describe(const struct tc_detached_list *list, FILE *out)
     (void)fputc('[', out);
     for (size_t i = 0; i < TC_DETACHED_MAX && list->all[i]; i++) {
         const struct tc_detached *d = list->all[i];
-        const struct toolcage_result *result = d->done ? toolcage_call_result(d->call) : NULL;
         (void)fprintf(out, "%s{\"id\":%u,\"running\":%s,\"exit_code\":", i ? "," : "", d->id,
                       d->done ? "false" : "true");
         if (d->done)
-            (void)fprintf(out, "%d", result ? toolcage_result_shell_code(result) : 125);
+            (void)fprintf(out, "%d", code_of(d));
         else
             (void)fputs("null", out);
         (void)fputs(",\"command\":", out);

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "cli/show/say.h"
+#include "cli/show/failure.h"
 
 enum {
     TC_DETACHED_RUNNING_MAX = 64,
@@ -41,8 +41,15 @@ struct tc_detached *tc_detached_add(struct tc_detached_list *list, struct toolca
 /* Forgets a command, and frees its call. */
 void tc_detached_remove(struct tc_detached_list *list, struct tc_detached *detached);
 void tc_detached_clear(struct tc_detached_list *list);
-/* NULL: none. */
-struct tc_detached *tc_detached_find(const struct tc_detached_list *list, const char *id);
+/* The command of the session `name` with this id; NULL with the failure. Borrowed. */
+struct tc_detached *tc_detached_find(const struct tc_detached_list *list, const char *name,
+                                     const char *id, struct tc_failure *failure);
+/* Sends a signal: `text` is "ID NUMBER". 0, or -1 with the failure. */
+int tc_detached_signal(const struct tc_detached_list *list, const char *name, const char *text,
+                       struct tc_failure *failure);
+/* Prints a line "ID CODE" for each command, and returns the first code that is not 0, or 0. All
+ * have ended. */
+int tc_detached_codes(const struct tc_detached_list *list, FILE *out);
 size_t tc_detached_running(const struct tc_detached_list *list);
 /* Takes the output and the results that are ready. */
 void tc_detached_dispatch(struct tc_detached_list *list);

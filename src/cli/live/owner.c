@@ -15,6 +15,7 @@
 
 #include "cli/live/detached.h"
 #include "cli/live/place.h"
+#include "cli/live/queue.h"
 #include "cli/live/wire.h"
 #include "cli/show/report.h"
 #include "cli/show/say.h"
@@ -24,14 +25,8 @@
 
 /* More clients than commands, so that a session with all its commands can be listed and ended. */
 enum { COMMANDS_MAX = 64, CLIENTS_MAX = COMMANDS_MAX + 8, REQUEST_MS = 2000 };
-enum { PIECE = 32 << 10, LAST_MS = 2000, CAPTURED_MAX = 64 << 20 };
+enum { LAST_MS = 2000, CAPTURED_MAX = 64 << 20 };
 enum { SCREEN_MAX = 256 << 10 /* queued bytes of a terminal; then its command waits */ };
-
-struct queue {
-    char *bytes; /* packets: length of the bytes (size_t), kind, bytes */
-    size_t length, sent, room;
-    bool failed;
-};
 
 struct client {
     int fd;   /* -1: the place is free */
@@ -46,7 +41,7 @@ struct client {
     uint64_t seen;                   /* of its output */
     bool json, shell, started, ends; /* `ends`: waits for the end of the session */
     bool last;                       /* its last packet is queued */
-    struct queue queue;
+    struct tc_queue queue;
 };
 
 struct server {
@@ -66,77 +61,39 @@ static void on_signal(int signal_number)
 
 /* ---- packets to a client ---- */
 
-static void queue_packet(struct client *c, char kind, const void *bytes, size_t length)
-{
-    struct queue *q = &c->queue;
-    if (q->sent > q->length / 2) {
-        memmove(q->bytes, q->bytes + q->sent, q->length - q->sent);
-        q->length -= q->sent;
-        q->sent = 0;
-    }
-    size_t need = q->length + sizeof(length) + 1 + length;
-    if (need > q->room) {
-        size_t room = 2 * need;
-        char *more = realloc(q->bytes, room);
-        q->failed = q->failed || !more;
-        if (!more)
-            return;
-        q->bytes = more;
-        q->room = room;
-    }
-    memcpy(q->bytes + q->length, &length, sizeof(length));
-    q->bytes[q->length + sizeof(length)] = kind;
-    memcpy(q->bytes + q->length + sizeof(length) + 1, bytes, length);
-    q->length = need;
-}
-
 static void queue_bytes(struct client *c, char kind, const char *bytes, size_t length)
 {
-    for (size_t n; length; bytes += n, length -= n) {
-        n = length < PIECE ? length : PIECE;
-        queue_packet(c, kind, bytes, n);
-    }
+    tc_queue_add(&c->queue, kind, bytes, length);
 }
 
 static void queue_exit(struct client *c, int code)
 {
     char byte = (char)code;
-    queue_packet(c, TC_WIRE_EXIT, &byte, 1);
+    queue_bytes(c, TC_WIRE_EXIT, &byte, 1);
     c->last = true;
 }
 
 static bool has_packets(const struct client *c)
 {
-    return c->pipe >= 0 || c->queue.sent < c->queue.length;
+    return c->pipe >= 0 || tc_queue_left(&c->queue);
 }
 
 /* Is the command of a terminal ahead of its client? All output is delivered, so it must wait. */
 static bool is_ahead(const struct client *c)
 {
-    return c->terminal && c->queue.length - c->queue.sent > SCREEN_MAX;
+    return c->terminal && tc_queue_left(&c->queue) > SCREEN_MAX;
 }
 
 /* Sends what the socket accepts. False: the client is gone. */
 static bool send_packets(struct client *c)
 {
-    struct queue *q = &c->queue;
     if (c->pipe >= 0) {
         if (tc_wire_send(c->fd, TC_WIRE_PIPE, NULL, 0, c->pipe, true))
             return errno == EAGAIN;
         (void)close(c->pipe);
         c->pipe = -1;
     }
-    while (q->sent < q->length) {
-        size_t length;
-        const char *at = q->bytes + q->sent;
-        memcpy(&length, at, sizeof(length));
-        at += sizeof(length);
-        if (tc_wire_send(c->fd, *at, at + 1, length, -1, true))
-            return errno == EAGAIN;
-        q->sent += sizeof(length) + 1 + length;
-    }
-    q->sent = q->length = 0;
-    return !q->failed;
+    return tc_queue_send(&c->queue, c->fd);
 }
 
 /* ---- reports: what the command line would print, as packets ---- */
@@ -350,23 +307,11 @@ static int run(struct server *s, struct client *c, struct tc_failure *failure)
 
 /* ---- detached commands ---- */
 
-static struct tc_detached *find_detached(const struct server *s, const char *id,
-                                         struct tc_failure *failure)
-{
-    struct tc_detached *d = tc_detached_find(&s->detached, id);
-    if (d)
-        return d;
-    _autofree_ char *hint = tc_cli_format("toolcage session logs %s lists them", s->owner->name);
-    (void)tc_failure_set(failure, TOOLCAGE_ENOT_FOUND, hint,
-                         "the session has no detached command with this id");
-    return NULL;
-}
-
 static int watch(const struct server *s, struct client *c, char kind, const char *id,
                  struct tc_failure *failure)
 {
     bool all = kind == TC_WIRE_WAIT && !*id;
-    c->watched = all ? NULL : find_detached(s, id, failure);
+    c->watched = all ? NULL : tc_detached_find(&s->detached, s->owner->name, id, failure);
     if (!c->watched && !all)
         return -1;
     c->watches = kind;
@@ -375,38 +320,21 @@ static int watch(const struct server *s, struct client *c, char kind, const char
     return 0;
 }
 
-/* "ID NUMBER" */
-static int pass_signal(const struct server *s, struct client *c, char *text,
+static int pass_signal(const struct server *s, struct client *c, const char *text,
                        struct tc_failure *failure)
 {
-    char *space = strchr(text, ' ');
-    int number = space ? (int)strtol(space + 1, NULL, 10) : 0;
-    if (space)
-        *space = '\0';
-    const struct tc_detached *d = find_detached(s, text, failure);
-    if (!d)
-        return -1;
-    if (d->done)
-        return tc_failure_set(failure, TOOLCAGE_ENOT_FOUND, NULL, "the command has ended");
-    if (toolcage_session_signal(d->call, number, tc_failure_error(failure)))
+    if (tc_detached_signal(&s->detached, s->owner->name, text, failure))
         return -1;
     queue_exit(c, 0);
     return 0;
 }
 
-/* One line a command, and the first exit code that is not 0. */
 static void tell_all(const struct server *s, struct client *c)
 {
     char *text = NULL;
     size_t size = 0;
-    int first = 0;
     FILE *out = open_memstream(&text, &size);
-    for (size_t i = 0; out && i < TC_DETACHED_MAX && s->detached.all[i]; i++) {
-        const struct toolcage_result *r = toolcage_call_result(s->detached.all[i]->call);
-        int code = r ? toolcage_result_shell_code(r) : TC_EXIT_FAILURE;
-        (void)fprintf(out, "%u %d\n", s->detached.all[i]->id, code);
-        first = first ? first : code;
-    }
+    int first = out ? tc_detached_codes(&s->detached, out) : TC_EXIT_FAILURE;
     if (out && !fclose(out))
         queue_bytes(c, TC_WIRE_OUT, text, size);
     free(text);
@@ -533,7 +461,7 @@ static void drop_client(struct client *c)
     for (size_t i = 0; i < c->word_count; i++)
         free(c->words[i]);
     free(c->words);
-    free(c->queue.bytes);
+    tc_queue_done(&c->queue);
     if (c->pipe >= 0)
         (void)close(c->pipe);
     (void)close(c->fd);

@@ -150,7 +150,7 @@ def kept_output_is_bounded():
             s.detach("exit 3")
         s.place.run("session", "wait", "work")
         kept = s.info()["detached"]
-        check(len(kept) <= 17 and kept[-1]["id"] == 22, "the oldest ended commands are forgotten", kept)
+        check(len(kept) == 16 and kept[-1]["id"] == 22, "the oldest ended commands are forgotten", kept)
         expect(
             s.place,
             "a forgotten command is unknown",

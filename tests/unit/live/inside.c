@@ -21,14 +21,20 @@
 #include "base/fd.h"
 #include "live/inside/inside.h"
 #include "live/inside/order.h"
+#include "live/inside/shell_state.h"
 
 static const char *const paths[] = {"/bin/sh", NULL}, *const dirs[] = {"/no/such", "/tmp", NULL},
                          *const vars[] = {"A=1", "EMPTY=", NULL};
 
-static int make_order(const char *script)
+static int make_order_with(const char *script, struct tc_live_extras extras)
 {
     const char *const words[] = {"sh", "-c", script, NULL};
-    return tc_live_order_make(&(struct tc_live_lists){words, vars, paths, dirs});
+    return tc_live_order_make(&(struct tc_live_lists){words, vars, paths, dirs, extras});
+}
+
+static int make_order(const char *script)
+{
+    return make_order_with(script, (struct tc_live_extras){0});
 }
 
 /* ---- orders ---- */
@@ -145,23 +151,30 @@ struct running {
     int reply, life, out;
 };
 
-static struct running run(const struct session *s, const char *script)
+/* `count`: fds that are sent. */
+static struct running run_with(const struct session *s, const char *script,
+                               struct tc_live_extras extras, size_t count)
 {
     const int32_t word = TC_LIVE_RUN;
     int reply[2], life[2], out[2], fds[TC_LIVE_IN];
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, reply), 0);
     assert_int_equal(pipe2(life, O_CLOEXEC), 0);
     assert_int_equal(pipe2(out, O_CLOEXEC), 0);
-    fds[TC_LIVE_ORDER] = make_order(script);
+    fds[TC_LIVE_ORDER] = make_order_with(script, extras);
     fds[TC_LIVE_REPLY] = reply[1];
     fds[TC_LIVE_LIFE] = life[1];
     fds[TC_LIVE_OUT] = fds[TC_LIVE_ERR] = out[1];
-    assert_int_equal(tc_send(s->talk, &word, sizeof(word), fds, TC_LIVE_IN), 0);
+    assert_int_equal(tc_send(s->talk, &word, sizeof(word), fds, count), 0);
     (void)close(fds[TC_LIVE_ORDER]);
     (void)close(reply[1]);
     (void)close(life[1]);
     (void)close(out[1]);
     return (struct running){reply[0], life[0], out[0]};
+}
+
+static struct running run(const struct session *s, const char *script)
+{
+    return run_with(s, script, (struct tc_live_extras){0}, TC_LIVE_IN);
 }
 
 static struct tc_live_report next_report(const struct running *r)
@@ -250,6 +263,80 @@ static void session_serves_many_commands(void **state)
     end_session(&s);
 }
 
+static void numbered_signals_reach_the_command(void **state)
+{
+    char out[256];
+    struct session s = start_session();
+    struct running r = run(&s, "trap 'echo usr1; exit 6' USR1; echo set; while :; do sleep 0.05; "
+                               "done");
+    assert_int_equal(next_report(&r).kind, TC_LIVE_READY);
+    assert_int_equal(read(r.out, out, 4), 4);
+    assert_int_equal(send(r.reply, (char[]){SIGUSR1}, 1, 0), 1);
+    assert_int_equal(WEXITSTATUS(next_report(&r).status), 6);
+    finish(&r, out, sizeof(out));
+    assert_string_equal(out, "usr1\n");
+    end_session(&s);
+}
+
+static void shell_state_reaches_the_next_command(void **state)
+{
+    static const struct tc_live_extras shell = {.shell = 1};
+    static const char *const texts[][2] = {
+        /* what a command writes, and what the next one finds */
+        {"printf 'first\\n#end\\n' >&9", "first\n#end\n"},
+        {"printf 'cut\\n' >&9", "first\n#end\n"},
+        {"cat <&9 >/dev/null; printf 'second\\n#end\\n' >&9; kill -9 $$", "second\n#end\n"},
+        {"head -c 5000000 /dev/zero >&9; printf '\\n#end\\n' >&9", "second\n#end\n"},
+        {": >/proc/self/fd/9", "second\n#end\n"},
+        {"true", "second\n#end\n"},
+    };
+    char out[256];
+    struct session s = start_session();
+    for (size_t i = 0; i < TC_COUNT(texts); i++) {
+        struct running r = run_with(&s, texts[i][0], shell, TC_LIVE_IN);
+        finish(&r, NULL, 0);
+        r = run_with(&s, "cat <&9", shell, TC_LIVE_IN);
+        finish(&r, out, sizeof(out));
+        assert_string_equal(out, texts[i][1]);
+    }
+    struct running r = run(&s, "cat <&9");
+    finish(&r, out, sizeof(out));
+    assert_null(strstr(out, "#end")); /* other commands do not get it */
+    end_session(&s);
+}
+
+static void terminal_is_sent_before_the_start(void **state)
+{
+    static const struct tc_live_extras terminal = {.rows = 7, .columns = 91};
+    struct tc_live_report report = {0};
+    char out[256];
+    int other = -1;
+    size_t count = 0, length = 0;
+    if (access("/dev/pts/ptmx", R_OK | W_OK) < 0)
+        skip();
+    struct session s = start_session();
+    struct running r = run_with(&s, "stty size; tty", terminal, TC_LIVE_OUT);
+    assert_int_equal(tc_recv(r.reply, &report, sizeof(report), &other, 1, &count, NULL, NULL, true),
+                     sizeof(report));
+    assert_int_equal(report.kind, TC_LIVE_TERMINAL);
+    assert_int_equal(count, 1);
+    assert_int_equal(next_report(&r).kind, TC_LIVE_READY);
+    assert_int_equal(WEXITSTATUS(next_report(&r).status), 0);
+    for (ssize_t n; (n = read(other, out + length, sizeof(out) - 1 - length)) > 0;)
+        length += (size_t)n;
+    out[length] = '\0';
+    assert_ptr_equal(strstr(out, "7 91\r\n/dev/pts/"), out);
+    (void)close(other);
+    finish(&r, NULL, 0);
+    struct running with_pipes = run_with(&s, "true", terminal, TC_LIVE_IN);
+    assert_int_equal(next_report(&with_pipes).kind, TC_LIVE_FAILED);
+    finish(&with_pipes, NULL, 0);
+    struct running without = run_with(&s, "true", (struct tc_live_extras){0}, TC_LIVE_OUT);
+    assert_int_equal(next_report(&without).kind, TC_LIVE_FAILED);
+    finish(&without, NULL, 0);
+    end_session(&s);
+}
+
 static void malformed_words_run_nothing(void **state)
 {
     struct session s = start_session();
@@ -274,6 +361,9 @@ int main(void)
         cmocka_unit_test(kill_ends_descendants),
         cmocka_unit_test(closed_socket_kills_the_command),
         cmocka_unit_test(session_serves_many_commands),
+        cmocka_unit_test(numbered_signals_reach_the_command),
+        cmocka_unit_test(shell_state_reaches_the_next_command),
+        cmocka_unit_test(terminal_is_sent_before_the_start),
         cmocka_unit_test(malformed_words_run_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
