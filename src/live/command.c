@@ -4,8 +4,10 @@
  * The cage of a command in a live session: streams, and a socket to the PID 1 that runs it. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -18,6 +20,8 @@
 
 /* PID 1 ends killed processes in this time, which is shorter than the helper waits for a cage. */
 enum { KILLED_US = 1500000 };
+
+enum { UNREAD_MAX = 16 << 10 /* bytes, as the kernel counts them */ };
 
 struct command {
     struct tc_live *live;
@@ -297,11 +301,14 @@ static void signal_command(struct tc_cage *cage, bool at_once)
         c->due_us = cage->look_at_us = tc_now_us() + KILLED_US;
 }
 
+/* Not while PID 1 is behind: the socket must have room for the kill. */
 static void pass_signal(struct tc_cage *cage, int number)
 {
     const struct command *c = COMMAND(cage);
     const char word = (char)number;
-    if (c && c->reply >= 0 && number > 0 && number <= TC_LIVE_SIGNAL_MAX)
+    int unread = 0;
+    if (c && c->reply >= 0 && number > 0 && number <= TC_LIVE_SIGNAL_MAX &&
+        ioctl(c->reply, SIOCOUTQ, &unread) == 0 && unread < UNREAD_MAX)
         (void)tc_send_now(c->reply, &word, 1, NULL, 0);
 }
 

@@ -116,9 +116,10 @@ static int send_command(struct client *c, const struct tc_args *args, size_t fir
 
 static int send_size(struct client *c, bool now)
 {
-    char text[32];
-    int length = snprintf(text, sizeof(text), "%d %d", c->rows, c->columns);
-    return tc_wire_send(c->sock, TC_WIRE_TERMINAL, text, (size_t)length, -1, now);
+    char text[96];
+    const char *name = getenv("TERM");
+    (void)snprintf(text, sizeof(text), "%d %d %.64s", c->rows, c->columns, name ? name : "");
+    return tc_wire_send(c->sock, TC_WIRE_TERMINAL, text, strlen(text), -1, now);
 }
 
 static int send_request(struct client *c, const struct tc_args *args, size_t first, bool input,

@@ -26,6 +26,7 @@
 /* More clients than commands, so that a session with all its commands can be listed and ended. */
 enum { COMMANDS_MAX = 64, CLIENTS_MAX = COMMANDS_MAX + 8, REQUEST_MS = 2000 };
 enum { LAST_MS = 2000, CAPTURED_MAX = 64 << 20 };
+enum { TERM_SIZE = 65 };
 enum { SCREEN_MAX = 256 << 10 /* queued bytes of a terminal; then its command waits */ };
 
 struct client {
@@ -36,6 +37,7 @@ struct client {
     size_t word_count, received;
     int64_t since;
     bool timed, detach, terminal;
+    char term[TERM_SIZE];            /* the kind of terminal */
     char watches;                    /* TC_WIRE_LOGS, FOLLOW, ATTACH or WAIT; 0: none */
     struct tc_detached *watched;     /* NULL: all */
     uint64_t seen;                   /* of its output */
@@ -300,6 +302,8 @@ static int run(struct server *s, struct client *c, struct tc_failure *failure)
     if (c->detach)
         return run_detached(s, c, failure);
     c->started = true;
+    if (c->terminal) /* the library passes the caller's, if it is a plain name */
+        (void)setenv("TERM", c->term, 1);
     if (!c->json && toolcage_call_set_output_callback(c->call, on_output, c, err))
         return -1;
     return set_command(c, err) ? -1 : toolcage_call_start(c->call, err);
@@ -387,17 +391,18 @@ static int leave_watch(struct client *c)
     return 0;
 }
 
-/* "ROWS COLUMNS", of a new terminal or of the one that it has. */
+/* Sets a new terminal, or the size of the one that it has. */
 static int set_terminal(const struct server *s, struct client *c, const char *text,
                         struct tc_failure *failure)
 {
     char *end;
-    int rows = (int)strtol(text, &end, 10), columns = (int)strtol(end, NULL, 10);
+    int rows = (int)strtol(text, &end, 10), columns = (int)strtol(end, &end, 10);
     if (c->started) { /* a size that is too early is followed by others, or is lost */
         (void)toolcage_call_resize(c->call, rows, columns, NULL);
         return 0;
     }
     c->terminal = true;
+    (void)snprintf(c->term, sizeof(c->term), "%s", *end ? end + 1 : "");
     return need_call(s, c, failure)
                ? -1
                : toolcage_call_set_terminal(c->call, rows, columns, tc_failure_error(failure));

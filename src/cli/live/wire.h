@@ -23,7 +23,7 @@ enum {
     TC_WIRE_JSON = 'w',     /* one line of JSON instead of the output */
     TC_WIRE_SHELL = 'h',    /* the argument is text for the session's shell */
     TC_WIRE_DETACH = 'd',   /* the command is detached; its id is the answer */
-    TC_WIRE_TERMINAL = 'z', /* "ROWS COLUMNS": of its terminal; after RUN: its new size */
+    TC_WIRE_TERMINAL = 'z', /* "ROWS COLUMNS NAME": its terminal; after RUN: the new size */
     TC_WIRE_RUN = 'r',      /* the request is complete */
     TC_WIRE_CANCEL = 'c',   /* SIGTERM, grace period, SIGKILL */
     TC_WIRE_END = 'e',      /* end the session */

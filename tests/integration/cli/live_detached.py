@@ -96,6 +96,12 @@ def signals_reach_the_processes():
             answer = s.place.run("session", "signal", "work", *args)
             check(answer.code == 125 and "toolcage: " in answer.err, f"{name} is refused", answer)
         check(s.sh("echo on").out == "on\n", "the session goes on after them")
+        ident = s.detach("trap : USR1; trap 'exit 8' TERM; echo set; while :; do sleep 0.05; done")
+        s.until("set", ident)
+        for _ in range(60):
+            s.place.run("session", "signal", "work", ident, "USR1")
+        s.place.run("session", "signal", "work", ident, "TERM")
+        check(s.do("wait", ident).code == 8, "many signals do not hinder the next")
         first = s.detach(f"sleep {new_mark()}")
         second = s.detach(f"sleep {new_mark()}")
         s.place.run("session", "signal", "work", first, "KILL")

@@ -42,6 +42,8 @@ def shell_works_as_at_a_terminal():
         time.sleep(0.5)
         u.type("stty size\n")
         check(b"40 120" in (u.until(PROMPT) or b""), "a new size reaches the command")
+        u.type("echo kind:$TERM\n")
+        check(u.until("kind:xterm") is not None, "the kind of terminal is the user's")
         u.type("exit 5\n")
         check(u.end() == 5 and u.restored(), "the exit code is the command's, and the terminal is restored")
 
