@@ -1,46 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The toolcage authors
  *
- * All functions that the library exports, and nothing else: each checks its arguments and calls
- * the internal function. A host's mistake is TOOLCAGE_EUSAGE, never a crash. */
+ * The functions that the library exports, and nothing else; results and live sessions are in files
+ * next to this one. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <toolcage/toolcage.h>
 #include <toolcage/tools.h>
 
+#include "api.h"
 #include "backend/wasm/modules.h"
 #include "call/call.h"
 #include "call/engine.h"
 #include "call/host/facts.h"
-#include "call/live.h"
 #include "call/policy_check.h"
 #include "policy/compare/compare.h"
 #include "version.h"
-
-#define EXPORT __attribute__((visibility("default")))
-
-static int fail_usage(struct toolcage_error **err, const char *function, const char *what)
-{
-    return tc_fail(err, TC_WHY(TOOLCAGE_EUSAGE, "api", function, "see libtoolcage(3)"), "%s: %s",
-                   function, what);
-}
-
-/* Refuses NULL for a required argument. */
-#define NEED(argument)                                                       \
-    do {                                                                     \
-        if (!(argument))                                                     \
-            return fail_usage(err, __func__, #argument " must not be NULL"); \
-    } while (0)
-
-/* The list of codes is closed: any other code is a bug in the library, and is reported as one. */
-static int closed(int code, struct toolcage_error **err)
-{
-    if (code >= 0 || strcmp(tc_error_word(code), "unknown") != 0)
-        return code;
-    return tc_fail(err, &(struct tc_why){.code = TOOLCAGE_ESYSTEM, .stage = "api"},
-                   "internal code %d", code);
-}
 
 /* ---- toolcage.h, error.h, policy.h ---- */
 EXPORT const char *toolcage_version(void)
@@ -483,49 +459,6 @@ EXPORT int toolcage_call_set_session(struct toolcage_call *call, const char *nam
     NEED(call);
     NEED(name);
     return closed(tc_call_set_session(call, name, err), err);
-}
-
-EXPORT int toolcage_session_open(struct toolcage_call *call, int64_t idle_ms, int64_t lifetime_ms,
-                                 struct toolcage_error **err)
-{
-    NEED(call);
-    return closed(tc_live_open(call, idle_ms, lifetime_ms, err), err);
-}
-
-EXPORT int toolcage_session_wait(struct toolcage_call *session, int timeout_ms,
-                                 struct toolcage_error **err)
-{
-    NEED(session);
-    return closed(tc_live_wait(session, timeout_ms, err), err);
-}
-
-EXPORT int toolcage_session_call(const struct toolcage_call *session, struct toolcage_call **ret,
-                                 struct toolcage_error **err)
-{
-    NEED(session);
-    NEED(ret);
-    return closed(tc_live_call(session, ret, err), err);
-}
-
-EXPORT int toolcage_session_shell(struct toolcage_call *call, const char *text,
-                                  struct toolcage_error **err)
-{
-    NEED(call);
-    NEED(text);
-    return closed(tc_live_shell(call, text, err), err);
-}
-
-EXPORT int toolcage_session_signal(struct toolcage_call *call, int number,
-                                   struct toolcage_error **err)
-{
-    NEED(call);
-    return closed(tc_live_signal(call, number, err), err);
-}
-
-EXPORT int toolcage_session_end(struct toolcage_call *session, struct toolcage_error **err)
-{
-    NEED(session);
-    return closed(tc_live_end(session, err), err);
 }
 
 EXPORT int toolcage_call_set_stdin(struct toolcage_call *call, const void *bytes, size_t length,

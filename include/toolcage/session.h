@@ -16,6 +16,19 @@
  * behind run until the session ends. (toolcage_call_set_session() is something else: it stores
  * files between calls whose cages end.)
  *
+ * A file action is a call of toolcage_session_call() that runs no program: instead of
+ * toolcage_call_set_command() it gets one of the functions below, before start. A process of
+ * toolcage in the session does the work, with the rights, timeout, denials and audit records of a
+ * command. It follows no link: a link or ".." in `path` (copied; as the commands see it, a relative
+ * one starts at "cwd") is an error. The result is "ok", or "failed" with the reason in stderr. Its
+ * stdout is a line of JSON.
+ *
+ * The content goes over *ret_stream, a socket that the caller owns and passes to
+ * toolcage_stream_send() or toolcage_stream_receive() after toolcage_call_start(); then it closes
+ * the socket and waits for the result. A file that arrived is complete only if both succeed. All
+ * functions: 0 or a negative code; TOOLCAGE_EUSAGE for a call that is not new, is not in a live
+ * session, or has a command or input; TOOLCAGE_ESYSTEM, TOOLCAGE_EMEMORY.
+ *
  * Thread-safety: as for calls. All functions below belong to the thread of the session; other
  * threads may use the calls that toolcage_session_call() returns. */
 #ifndef TOOLCAGE_SESSION_H
@@ -76,6 +89,61 @@ int toolcage_session_signal(struct toolcage_call *call, int number, struct toolc
  * SIGKILL. The result is "ok"; wait for it. Commands that still run get these signals, too. 0, also
  * when it has ended. TOOLCAGE_EUSAGE: it was not started. */
 int toolcage_session_end(struct toolcage_call *session, struct toolcage_error **err);
+
+/* ---- files ---- */
+
+/* A flag: a directory with everything below it, instead of a file. */
+#define TOOLCAGE_TREE 1U
+
+/* Writes a file: the process writes a temporary file next to `path` and renames it when all bytes
+ * have arrived. It replaces a regular file, nothing else. `mode` is from 0 to 0777. A directory
+ * keeps the modes of its entries (`mode` is ignored), and `path` must not exist. The JSON has
+ * "path", "bytes" and "sha256", or "entries". */
+int toolcage_session_put(struct toolcage_call *call, const char *path, unsigned mode,
+                         unsigned flags, int *ret_stream, struct toolcage_error **err);
+
+/* Reads a regular file, or a directory of regular files, directories and links, of at most `most`
+ * bytes. One that changes meanwhile is an error. The JSON is as for toolcage_session_put(). */
+int toolcage_session_get(struct toolcage_call *call, const char *path, int64_t most, unsigned flags,
+                         int *ret_stream, struct toolcage_error **err);
+
+/* Lists a directory: the content is a line of JSON for each of the first 10,000 names, with "name"
+ * (or "name_base64", if it is not UTF-8), "type" ("file", "directory", "link", "fifo", "socket",
+ * "device"), "mode", "bytes", "modified" (seconds since 1970), and for a link "target" (or
+ * "target_base64"). The JSON has "names" and "complete", false if there are more. */
+int toolcage_session_list(struct toolcage_call *call, const char *path, int *ret_stream,
+                          struct toolcage_error **err);
+
+/* The JSON is one such line for the path itself. No stream. */
+int toolcage_session_stat(struct toolcage_call *call, const char *path,
+                          struct toolcage_error **err);
+
+/* Removes a file, link or other name; with TOOLCAGE_TREE also a directory and everything below it.
+ * No stream. */
+int toolcage_session_remove(struct toolcage_call *call, const char *path, unsigned flags,
+                            struct toolcage_error **err);
+
+/* Sends all bytes of `fd`, or with a `name` the directory of this name in the directory `fd`
+ * (both borrowed). Blocks; needs no engine, and any thread may call it. To interrupt it, call
+ * shutdown() for the stream. Never raises SIGPIPE. TOOLCAGE_EBACKEND: the other side has ended.
+ * TOOLCAGE_ESYSTEM: the source cannot be read, or changed meanwhile. */
+int toolcage_stream_send(int stream, int fd, const char *name, struct toolcage_error **err);
+
+/* What was received: bytes of files, and of a directory the number of entries. */
+struct toolcage_received {
+    int64_t bytes, entries;
+    int64_t left_out; /* links that lead out of the directory; not created */
+    unsigned mode;    /* of a file, without write permission for group and others */
+    char sha256[65];  /* of the file's bytes, or of the stream of a directory */
+};
+
+/* Receives at most `most` bytes and writes them to `fd`, or with a `name` into a new directory of
+ * this name in the directory `fd`, which does not exist after an error. Compares size and SHA-256
+ * with those that the other side sent. Otherwise as toolcage_stream_send(). A new regular file gets
+ * holes where the source has them. `fd` may be a pipe: block SIGPIPE if its reader may end. *ret
+ * (may be NULL) is set on success. */
+int toolcage_stream_receive(int stream, int fd, const char *name, int64_t most,
+                            struct toolcage_received *ret, struct toolcage_error **err);
 
 #ifdef __cplusplus
 }

@@ -259,6 +259,8 @@ static void add_what(struct tc_buf *out, const struct toolcage_call *call)
         tc_json_member(out, "live_session", call->live_in);
     if (call->shell)
         tc_json_bool(out, "shell", true);
+    if (call->live_file)
+        tc_json_bool(out, "file_action", true);
     if (call->lifetime_ms > 0) {
         tc_json_number(out, "idle_ms", call->idle_ms);
         tc_json_number(out, "lifetime_ms", call->lifetime_ms);

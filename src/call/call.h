@@ -41,8 +41,9 @@ struct toolcage_call {
     int64_t idle_ms, lifetime_ms; /* of a live session; 0: it is none; lifetime -1: the
                                      policy's, until start */
     char live_in[TC_ULID_SIZE];   /* the live session that it runs in; "": none */
-    bool shell; /* its command continues where the last one of the live session's shell ended */
-    bool ready; /* the live session accepts commands */
+    bool shell;     /* its command continues where the last one of the live session's shell ended */
+    bool live_file; /* `argv` is a file action in that session */
+    bool ready;     /* the live session accepts commands */
     bool asked_to_end;      /* the live session was */
     uint16_t rows, columns; /* of its terminal; 0: it has none */
     toolcage_output_fn output;

@@ -191,6 +191,7 @@ bool tc_live_plan(const struct toolcage_call *call, struct tc_plan *plan)
     if (call->lifetime_ms)
         plan->limits.timeout_ms = call->lifetime_ms + SLACK_MS;
     plan->live_shell = call->shell;
+    plan->live_file = call->live_file;
     plan->live_in = call->live_in[0] ? strdup(call->live_in) : NULL;
     return plan->live_in || !call->live_in[0];
 }

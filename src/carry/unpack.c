@@ -298,6 +298,15 @@ static int take_bytes(struct tc_unpack *u, const struct tc_frame *f)
 
 /* ---- the end ---- */
 
+/* Another process may have exchanged the directory for a link. AT_SYMLINK_NOFOLLOW needs /proc. */
+static int set_mode(int dir, const char *name, mode_t mode)
+{
+    _autofd_ int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd >= 0)
+        return fchmod(fd, mode);
+    return errno == EACCES ? fchmodat(dir, name, mode, AT_SYMLINK_NOFOLLOW) : -1;
+}
+
 /* Modes come last because they could forbid creating the entries, times because creating entries
  * changes them. */
 static int finish_unpack(struct tc_unpack *u)
@@ -308,7 +317,7 @@ static int finish_unpack(struct tc_unpack *u)
         const char *name;
         set_times(times, &d->head);
         int dir = go_to(u, d->grant, d->path, &name);
-        if (dir < 0 || fchmodat(dir, name, d->head.mode, 0) < 0 ||
+        if (dir < 0 || set_mode(dir, name, d->head.mode) < 0 ||
             utimensat(dir, name, times, AT_SYMLINK_NOFOLLOW) < 0)
             return fail_unpack(u);
     }

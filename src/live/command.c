@@ -180,7 +180,7 @@ static int copy_enforced(struct tc_cage *cage)
 static int start_command(struct tc_cage *cage)
 {
     struct command *c = COMMAND(cage);
-    const int32_t word = TC_LIVE_RUN;
+    const int32_t word = cage->plan->live_file ? TC_LIVE_FILE : TC_LIVE_RUN;
     _autoends_ struct ends ends = {{-1, -1, -1, -1, -1, -1}};
     if (!c->live->cage || c->live->ending)
         return fail_ended(cage);

@@ -81,6 +81,7 @@ static TC_FIELDS(deny_fields, DENY);
     F(ONE, lifetime_ms)                                                                       \
     F(ONE, live_in)                                                                           \
     F(ONE, live_shell)                                                                        \
+    F(ONE, live_file)                                                                         \
     F(ONE, bounds)                                                                            \
     F(ONE, payload)                                                                           \
     F(ONE, audit)                                                                             \

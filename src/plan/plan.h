@@ -106,6 +106,7 @@ struct tc_plan {
     int64_t idle_ms, lifetime_ms;
     char *live_in;   /* the live session (the id of its call) that runs the command; NULL: none */
     bool live_shell; /* it is `sh -c TEXT` and continues where the last such command ended */
+    bool live_file;  /* `argv` is a file action in that session (live/files), not a command */
     char *bounds;    /* digest of the rights that all calls of that session, or of a reused program,
                         must share */
     char *payload;   /* free text for the backend or job */

@@ -77,6 +77,14 @@ static void no_arguments(void)
     EXPECT(TOOLCAGE_EUSAGE, toolcage_session_shell(NULL, "true", &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_session_signal(NULL, 15, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_session_end(NULL, &err));
+    int stream = -1;
+    EXPECT(TOOLCAGE_EUSAGE, toolcage_session_put(NULL, "/tmp/x", 0644, 0, &stream, &err));
+    EXPECT(TOOLCAGE_EUSAGE, toolcage_session_get(NULL, "/tmp/x", 1, 0, &stream, &err));
+    EXPECT(TOOLCAGE_EUSAGE, toolcage_session_list(NULL, "/tmp", &stream, &err));
+    EXPECT(TOOLCAGE_EUSAGE, toolcage_session_stat(NULL, "/tmp/x", &err));
+    EXPECT(TOOLCAGE_EUSAGE, toolcage_session_remove(NULL, "/tmp/x", 0, &err));
+    EXPECT(TOOLCAGE_ESYSTEM, toolcage_stream_send(-1, -1, NULL, &err));
+    EXPECT(TOOLCAGE_EBACKEND, toolcage_stream_receive(-1, -1, NULL, 1, NULL, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_call_start(NULL, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_call_dispatch(NULL, &err));
     EXPECT(TOOLCAGE_EUSAGE, toolcage_call_wait(NULL, 0, &err));

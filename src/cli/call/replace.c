@@ -42,6 +42,17 @@ int tc_replace_directory(const char *path)
     return at >= 0 ? at : (errno = ENOENT, -1);
 }
 
+int tc_replace_directory_strict(const char *path)
+{
+    _autofree_ char *names = strdup(path);
+    char *rest = names;
+    int at = open(path[0] == '/' ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    for (char *name; names && at >= 0 && (name = strsep(&rest, "/"));)
+        if (*name)
+            at = enter_step(at, name);
+    return names ? at : (errno = ENOMEM, -1);
+}
+
 int tc_replace_name(char ret_name[static TC_REPLACE_NAME])
 {
     uint64_t number;

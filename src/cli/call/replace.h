@@ -15,6 +15,8 @@ enum { TC_REPLACE_NAME = sizeof(".toolcage-0123456789abcdef") };
 /* An O_PATH fd of the directory, or -1 with errno. The last component must not be a link; in a
  * relative path no component may be a link, because a tool working here could have created it. */
 int tc_replace_directory(const char *path);
+/* The same, but no component of any path may be a link. */
+int tc_replace_directory_strict(const char *path);
 
 /* A new name for a temporary file. 0, or -1 with errno. */
 int tc_replace_name(char ret_name[static TC_REPLACE_NAME]);

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "cli/live/action.h"
 #include "cli/live/detached.h"
 #include "cli/live/place.h"
 #include "cli/live/queue.h"
@@ -31,7 +32,8 @@ enum { SCREEN_MAX = 256 << 10 /* queued bytes of a terminal; then its command wa
 
 struct client {
     int fd;   /* -1: the place is free */
-    int pipe; /* the write end of the command's input, until it is sent; -1: none */
+    int pipe; /* the write end of the command's input, or the stream of its file action, until it is
+                 sent; -1: none */
     struct toolcage_call *call;
     char **words; /* of its command, NULL-terminated */
     size_t word_count, received;
@@ -43,6 +45,7 @@ struct client {
     uint64_t seen;                   /* of its output */
     bool json, shell, started, ends; /* `ends`: waits for the end of the session */
     bool last;                       /* its last packet is queued */
+    bool file, gone;                 /* its command is a file action; it has ended before that */
     struct tc_queue queue;
 };
 
@@ -258,8 +261,10 @@ static int narrow(const struct server *s, struct client *c, char *text, struct t
     return toolcage_call_set(c->call, text, equals + 1, tc_failure_error(failure));
 }
 
-static int set_command(const struct client *c, struct toolcage_error **err)
+static int set_command(struct client *c, struct toolcage_error **err)
 {
+    if (c->file)
+        return tc_action_set(c->call, c->words, c->word_count, &c->pipe, err);
     return c->shell && c->word_count == 1
                ? toolcage_session_shell(c->call, c->words[0], err)
                : toolcage_call_set_command(c->call, c->word_count, (const char *const *)c->words,
@@ -445,6 +450,8 @@ static int take_packet(struct server *s, struct client *c, char kind, char *text
     case TC_WIRE_SIGNAL:
         return pass_signal(s, c, text, failure);
     case TC_WIRE_RUN:
+    case TC_WIRE_FILE:
+        c->file = kind == TC_WIRE_FILE;
         return run(s, c, failure);
     case TC_WIRE_INFO:
         tell_info(s, c);
@@ -473,7 +480,15 @@ static void drop_client(struct client *c)
     *c = (struct client){.fd = -1, .pipe = -1};
 }
 
-/* The end of a client cancels its command. */
+/* The end of a client kills its command. A file action is cancelled: it removes what is not
+ * complete. */
+static void lose_client(struct client *c)
+{
+    c->gone = c->file && !c->last && toolcage_call_cancel(c->call) >= 0;
+    if (!c->gone)
+        drop_client(c);
+}
+
 static void read_client(struct server *s, struct client *c)
 {
     static char bytes[TC_WIRE_MAX + 1];
@@ -485,7 +500,7 @@ static void read_client(struct server *s, struct client *c)
             return;
         c->received += n < 0 ? 0 : (size_t)n + 1;
         if (n < 0 || c->received > TC_WIRE_REQUEST_MAX) {
-            drop_client(c);
+            lose_client(c);
             return;
         }
         bytes[n] = '\0';
@@ -524,10 +539,16 @@ static void dispatch_client(struct server *s, struct client *c)
         tell_failure(s, c, &failure);
     else if (rc > 0)
         tell_result(s, c, toolcage_call_result(c->call));
-    bool here = send_packets(c);
-    while (here && !has_packets(c) && serve_watcher(s, c))
+    if (c->gone && c->last) {
+        drop_client(c);
+        return;
+    }
+    bool here = c->gone || send_packets(c);
+    while (here && !c->gone && !has_packets(c) && serve_watcher(s, c))
         here = send_packets(c);
-    if (!here || (c->last && !has_packets(c)))
+    if (!here)
+        lose_client(c);
+    else if (!c->gone && c->last && !has_packets(c))
         drop_client(c);
 }
 
@@ -550,7 +571,7 @@ static void wait_events(struct server *s, const sigset_t *outside, int64_t left_
         bool runs = c->fd >= 0 && c->started && !c->last && !is_ahead(c);
         full = full && c->fd >= 0;
         fds[2 * i + 2] = (struct pollfd){
-            .fd = c->fd, .events = (short)(POLLIN | (has_packets(c) ? POLLOUT : 0))};
+            .fd = c->gone ? -1 : c->fd, .events = (short)(POLLIN | (has_packets(c) ? POLLOUT : 0))};
         fds[2 * i + 3] =
             (struct pollfd){.fd = runs ? toolcage_call_fd(c->call) : -1, .events = POLLIN};
     }
@@ -579,7 +600,7 @@ static void turn(struct server *s, const sigset_t *outside, int64_t left_ms)
         accept_clients(s);
     for (size_t i = 0; i < CLIENTS_MAX; i++) {
         struct client *c = &s->clients[i];
-        if (c->fd >= 0)
+        if (c->fd >= 0 && !c->gone)
             read_client(s, c);
         if (c->fd >= 0 && c->ends && !c->last && is_over(s))
             tell_result(s, c, toolcage_call_result(session));

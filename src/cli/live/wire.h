@@ -25,6 +25,7 @@ enum {
     TC_WIRE_DETACH = 'd',   /* the command is detached; its id is the answer */
     TC_WIRE_TERMINAL = 'z', /* "ROWS COLUMNS NAME": its terminal; after RUN: the new size */
     TC_WIRE_RUN = 'r',      /* the request is complete */
+    TC_WIRE_FILE = 'b',     /* the same; the arguments are those of a file action */
     TC_WIRE_CANCEL = 'c',   /* SIGTERM, grace period, SIGKILL */
     TC_WIRE_END = 'e',      /* end the session */
     /* of a detached command, by its id */
@@ -38,7 +39,7 @@ enum {
 
 /* From the owner. */
 enum {
-    TC_WIRE_PIPE = 'p', /* carries the write end of the command's standard input */
+    TC_WIRE_PIPE = 'p', /* carries the write end of the command's input, or the action's stream */
     TC_WIRE_OUT = '1',
     TC_WIRE_ERR = '2',
     TC_WIRE_TEXT = 'm', /* messages of toolcage */

@@ -17,6 +17,7 @@
 
 #include "base/fd.h"
 #include "base/sys.h"
+#include "live/files/files.h"
 #include "live/inside/execute.h"
 #include "live/inside/family.h"
 #include "live/inside/order.h"
@@ -36,6 +37,15 @@ static struct command commands[TC_LIVE_COMMANDS_MAX];
 static bool ending, ended;
 
 /* ---- the command's process, before its exec ---- */
+
+/* What the order of a process says. */
+struct order {
+    int *fds;
+    bool input;    /* fds[TC_LIVE_IN] is given */
+    bool terminal; /* instead of streams */
+    bool file;     /* a file action instead of a program */
+    const struct rlimit *files;
+};
 
 static void tell(int reply, const struct tc_live_report *report)
 {
@@ -80,21 +90,27 @@ static int place_state(int *reply, int state)
     return fcntl(TC_STATE_FD, F_SETFD, 0);
 }
 
-static int place_all(const struct tc_live_lists *lists, const int *fds, bool input)
+static int place_all(const struct tc_live_lists *lists, const struct order *order)
 {
-    return lists->extras.rows ? tc_live_terminal_open(fds[TC_LIVE_REPLY], &lists->extras)
-                              : place_streams(fds, input);
+    return lists->extras.rows ? tc_live_terminal_open(order->fds[TC_LIVE_REPLY], &lists->extras)
+                              : place_streams(order->fds, order->input);
 }
 
-static _Noreturn void become_command(const struct tc_live_lists *lists, const int *fds, bool input,
-                                     int state, const struct rlimit *files)
+/* Without an exec, the descriptors of PID 1 must be closed here. */
+static _Noreturn void become_file_action(const struct tc_live_lists *lists)
 {
-    int reply = fds[TC_LIVE_REPLY];
+    _exit(tc_close_range(STDERR_FILENO + 1, ~0U, 0) < 0 ? 1 : tc_files_run(lists->argv));
+}
+
+static _Noreturn void become_command(const struct tc_live_lists *lists, const struct order *order,
+                                     int state)
+{
+    int reply = order->fds[TC_LIVE_REPLY];
     sigset_t none;
     (void)signal(SIGCHLD, SIG_DFL);
     (void)sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
-    if (setsid() < 0 || place_all(lists, fds, input) < 0 || place_state(&reply, state) < 0) {
+    if (setsid() < 0 || place_all(lists, order) < 0 || place_state(&reply, state) < 0) {
         tell_failed(reply, TC_LIVE_AT_STREAMS, errno);
         _exit(1);
     }
@@ -103,11 +119,13 @@ static _Noreturn void become_command(const struct tc_live_lists *lists, const in
         _exit(1);
     }
     struct tc_live_report report = {.kind = TC_LIVE_READY, .status = part_from_others()};
-    if (files && setrlimit(RLIMIT_NOFILE, files) < 0) {
+    if (order->files && setrlimit(RLIMIT_NOFILE, order->files) < 0) {
         tell_failed(reply, TC_LIVE_AT_FORK, errno);
         _exit(1);
     }
     tell(reply, &report);
+    if (order->file)
+        become_file_action(lists);
     report = (struct tc_live_report){.kind = TC_LIVE_EXEC_FAILED};
     report.errnum = tc_execute(lists->programs, (char *const *)(uintptr_t)lists->argv,
                                (char *const *)(uintptr_t)lists->envp);
@@ -127,8 +145,9 @@ static struct command *find_place(void)
 
 /* A copy of PID 1, not vfork(): another command could stop the new process before its exec, and PID
  * 1 would wait for it. */
-static void start_command(int *fds, size_t count, const struct rlimit *files)
+static void start_command(const struct order *order)
 {
+    int *fds = order->fds;
     struct tc_live_lists lists;
     struct command *place = ending ? NULL : find_place();
     void *map;
@@ -141,19 +160,19 @@ static void start_command(int *fds, size_t count, const struct rlimit *files)
         tell_failed(fds[TC_LIVE_REPLY], TC_LIVE_AT_ORDER, EBADMSG);
         return;
     }
-    if ((lists.extras.rows > 0) != (count == TC_LIVE_OUT)) {
+    if ((lists.extras.rows > 0) != order->terminal ||
+        (order->file && (lists.extras.rows || lists.extras.shell))) {
         tell_failed(fds[TC_LIVE_REPLY], TC_LIVE_AT_ORDER, EBADMSG);
         (void)munmap(map, size);
         return;
     }
-    bool input = count == TC_LIVE_FDS;
     struct command c = {.state = -1};
     if (lists.extras.shell)
         c.state = tc_shell_state_open(&c.old_state);
     bool able = c.state >= 0 || !lists.extras.shell;
     c.pid = able ? (pid_t)tc_sys(SYS_clone, SIGCHLD, 0, 0, 0, 0, 0) : -1;
     if (c.pid == 0)
-        become_command(&lists, fds, input, c.state, files);
+        become_command(&lists, order, c.state);
     if (c.pid < 0) {
         tell_failed(fds[TC_LIVE_REPLY], TC_LIVE_AT_FORK, errno);
         if (c.state >= 0)
@@ -166,10 +185,15 @@ static void start_command(int *fds, size_t count, const struct rlimit *files)
     (void)munmap(map, size);
 }
 
-static void take_run(int *fds, size_t count, const struct rlimit *files)
+static void take_run(int *fds, size_t count, bool file, const struct rlimit *files)
 {
-    if (count == TC_LIVE_OUT || count == TC_LIVE_IN || count == TC_LIVE_FDS)
-        start_command(fds, count, files);
+    const struct order order = {.fds = fds,
+                                .input = count == TC_LIVE_FDS,
+                                .terminal = count == TC_LIVE_OUT,
+                                .file = file,
+                                .files = files};
+    if (order.input || order.terminal || count == TC_LIVE_IN)
+        start_command(&order);
     for (size_t i = 0; i < count; i++)
         if (fds[i] >= 0)
             (void)close(fds[i]);
@@ -184,8 +208,8 @@ static void take_word(const struct tc_live_place *place)
         tc_recv(place->talk, &kind, sizeof(kind), fds, TC_COUNT(fds), &count, NULL, NULL, false);
     if (n < 0)
         return;
-    if (n == sizeof(kind) && kind == TC_LIVE_RUN) {
-        take_run(fds, count, place->files);
+    if (n == sizeof(kind) && (kind == TC_LIVE_RUN || kind == TC_LIVE_FILE)) {
+        take_run(fds, count, kind == TC_LIVE_FILE, place->files);
         return;
     }
     tc_close_all(fds, count);

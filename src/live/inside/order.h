@@ -18,6 +18,7 @@ enum tc_live_word_kind {
     TC_LIVE_RUN = 1,   /* carries the fds of enum tc_live_fd, TC_LIVE_IN only with input */
     TC_LIVE_TERMINATE, /* SIGTERM for every process; the session ends when all have ended */
     TC_LIVE_END,       /* kill every process and end */
+    TC_LIVE_FILE,      /* like RUN, but the arguments are a file action (live/files) */
 };
 
 enum tc_live_fd {

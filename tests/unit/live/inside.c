@@ -152,15 +152,13 @@ struct running {
 };
 
 /* `count`: fds that are sent. */
-static struct running run_with(const struct session *s, const char *script,
-                               struct tc_live_extras extras, size_t count)
+static struct running run_order(const struct session *s, int32_t word, int order, size_t count)
 {
-    const int32_t word = TC_LIVE_RUN;
     int reply[2], life[2], out[2], fds[TC_LIVE_IN];
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, reply), 0);
     assert_int_equal(pipe2(life, O_CLOEXEC), 0);
     assert_int_equal(pipe2(out, O_CLOEXEC), 0);
-    fds[TC_LIVE_ORDER] = make_order_with(script, extras);
+    fds[TC_LIVE_ORDER] = order;
     fds[TC_LIVE_REPLY] = reply[1];
     fds[TC_LIVE_LIFE] = life[1];
     fds[TC_LIVE_OUT] = fds[TC_LIVE_ERR] = out[1];
@@ -172,9 +170,15 @@ static struct running run_with(const struct session *s, const char *script,
     return (struct running){reply[0], life[0], out[0]};
 }
 
+static struct running run_with(const struct session *s, const char *script,
+                               struct tc_live_extras extras, size_t count)
+{
+    return run_order(s, TC_LIVE_RUN, make_order_with(script, extras), count);
+}
+
 static struct running run(const struct session *s, const char *script)
 {
-    return run_with(s, script, (struct tc_live_extras){0}, TC_LIVE_IN);
+    return run_order(s, TC_LIVE_RUN, make_order(script), TC_LIVE_IN);
 }
 
 static struct tc_live_report next_report(const struct running *r)
@@ -211,6 +215,33 @@ static void commands_report_start_and_end(void **state)
     assert_int_equal(WEXITSTATUS(end.status), 5);
     finish(&r, out, sizeof(out));
     assert_string_equal(out, "1\n/tmp\n0\n1\n2\n3\n20\n"); /* 3 is the directory that ls reads */
+    end_session(&s);
+}
+
+static void file_actions_run_without_a_program(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"stat", "/tmp", NULL}, *const none[] = {"stat", "/no",
+                                                                                NULL};
+    const struct {
+        const char *const *words;
+        int code;
+        const char *out;
+    } cases[] = {{words, 0, "\"type\":\"directory\""}, {none, 1, "/no: cannot be used"}};
+    struct session s = start_session();
+    for (size_t i = 0; i < TC_COUNT(cases); i++) {
+        char out[256];
+        struct running r = run_order(
+            &s, TC_LIVE_FILE,
+            tc_live_order_make(&(struct tc_live_lists){cases[i].words, vars, paths, dirs}),
+            TC_LIVE_IN);
+        assert_int_equal(next_report(&r).kind, TC_LIVE_READY);
+        struct tc_live_report end = next_report(&r);
+        assert_int_equal(end.kind, TC_LIVE_EXITED);
+        assert_int_equal(WEXITSTATUS(end.status), cases[i].code);
+        finish(&r, out, sizeof(out));
+        assert_non_null(strstr(out, cases[i].out));
+    }
     end_session(&s);
 }
 
@@ -267,8 +298,8 @@ static void numbered_signals_reach_the_command(void **state)
 {
     char out[256];
     struct session s = start_session();
-    struct running r = run(&s, "trap 'echo usr1; exit 6' USR1; echo set; while :; do sleep 0.05; "
-                               "done");
+    struct running r = run(&s, "exec 2>/dev/null; trap 'echo usr1; exit 6' USR1; echo set; while "
+                               ":; do sleep 0.05; done");
     assert_int_equal(next_report(&r).kind, TC_LIVE_READY);
     assert_int_equal(read(r.out, out, 4), 4);
     assert_int_equal(send(r.reply, (char[]){SIGUSR1}, 1, 0), 1);
@@ -358,6 +389,7 @@ int main(void)
         cmocka_unit_test(other_files_are_no_orders),
         cmocka_unit_test(orders_are_bounded),
         cmocka_unit_test(commands_report_start_and_end),
+        cmocka_unit_test(file_actions_run_without_a_program),
         cmocka_unit_test(kill_ends_descendants),
         cmocka_unit_test(closed_socket_kills_the_command),
         cmocka_unit_test(session_serves_many_commands),
