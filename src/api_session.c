@@ -7,6 +7,7 @@
 #include "api.h"
 #include "call/live.h"
 #include "call/live_files.h"
+#include "call/ports.h"
 
 EXPORT int toolcage_session_open(struct toolcage_call *call, int64_t idle_ms, int64_t lifetime_ms,
                                  struct toolcage_error **err)
@@ -43,6 +44,14 @@ EXPORT int toolcage_session_signal(struct toolcage_call *call, int number,
 {
     NEED(call);
     return closed(tc_live_signal(call, number, err), err);
+}
+
+EXPORT int toolcage_session_ports_json(const struct toolcage_call *session, char **ret_json,
+                                       struct toolcage_error **err)
+{
+    NEED(session);
+    NEED(ret_json);
+    return closed(tc_ports_json(session, ret_json, err), err);
 }
 
 EXPORT int toolcage_session_end(struct toolcage_call *session, struct toolcage_error **err)

@@ -58,6 +58,15 @@ int toolcage_session_open(struct toolcage_call *call, int64_t idle_ms, int64_t l
 int toolcage_session_wait(struct toolcage_call *session, int timeout_ms,
                           struct toolcage_error **err);
 
+/* The published ports of a session that accepts commands: {"ports":[{"port":3000,
+ * "address":"127.0.0.1:40961","connections":2,"sent":1532,"received":310}]}, where the address is a
+ * loopback address or unix:PATH on this host, and the numbers so far are those of the session's
+ * side. Which ports are published is the policy's `publish`, or toolcage_call_set(call, "publish",
+ * "3000:127.0.0.1:0") without a policy file. No ports: an empty list. *ret_json is owned by the
+ * caller (toolcage_free()). TOOLCAGE_EUSAGE: the session does not accept commands yet. */
+int toolcage_session_ports_json(const struct toolcage_call *session, char **ret_json,
+                                struct toolcage_error **err);
+
 /* A new call that runs in the session, of the same engine, policy and tool and with the same
  * narrowing; the caller sets its command, starts it and frees it like any other call. Of the
  * narrowing keys it accepts "timeout", "output", "env" and "cwd". Its result has "live_session",

@@ -17,6 +17,7 @@
 #include "base/fd.h"
 #include "base/sys.h"
 #include "cage/cage.h"
+#include "cage/published.h"
 #include "egress/egress.h"
 #include "policy/endpoint.h"
 
@@ -26,6 +27,7 @@ struct tc_proxy {
     struct tc_gateway gateway;
     struct tc_init_network network;
     struct tc_egress_stats *stats;
+    struct tc_publisher publisher;
     int control;          /* the helper's end */
     bool killed;          /* by the helper, with the cage */
     bool finishing, done; /* delivers the tool's last data; has delivered all */
@@ -138,7 +140,8 @@ static int share(struct tc_proxy *x)
 {
     _autofd_ int fd = memfd_create("egress", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0 || ftruncate(fd, sizeof(*x->stats)) < 0 ||
-        fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
+        fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0 ||
+        tc_publisher_record(&x->publisher, fd) < 0)
         return -1;
     void *at = mmap(NULL, sizeof(*x->stats), PROT_READ, MAP_SHARED, fd, 0);
     if (at == MAP_FAILED)
@@ -157,6 +160,9 @@ static int start_process(struct tc_cage *cage, struct tc_proxy *x, int program)
                           "the egress proxy cannot be started");
     x->control = pair[0];
     _autofd_ int control = pair[1];
+    if (x->publisher.count && (cage->published_fd = fcntl(shared, F_DUPFD_CLOEXEC, 3)) < 0)
+        return fail_proxy(cage, "toolcage-egress", "raise this process's limits (ulimit -n)",
+                          "the egress proxy cannot be started");
     if (host->tree->privileged && (x->id = tc_ids_take(&host->ids)) == (uid_t)-1)
         return fail_proxy(cage, "/run/toolcage/ids.lock",
                           "wait until some of the running cages have ended",
@@ -186,35 +192,29 @@ static int send_config(struct tc_cage *cage, struct tc_proxy *x, bool ipv6)
                                       .transfer = cage->plan->limits.transfer,
                                       .bandwidth = cage->plan->limits.bandwidth,
                                       .exchanges = cage->exchanges_fd,
+                                      .published = x->publisher.texts,
+                                      .sockets = x->publisher.for_proxy,
                                       .replays = cage->plan->replays};
     if (values == (cage->secrets_fd >= 0) && tc_egress_config_fine(&config) &&
-        tc_task_send(x->control, &tc_egress_config_fields, &config) == 0) {
+        tc_task_send(x->control, &tc_egress_config_fields, &config) == 0 &&
+        tc_publisher_listen(&x->publisher, x->control) == 0) {
         if (values)
             (void)close(TAKE_FD(cage->secrets_fd));
         if (cage->exchanges_fd >= 0)
             (void)close(TAKE_FD(cage->exchanges_fd));
+        if (x->publisher.for_proxy >= 0)
+            (void)close(TAKE_FD(x->publisher.for_proxy));
         return 0;
     }
     return fail_proxy(cage, "toolcage-egress", "free memory on this host",
                       "the policy's entries cannot be sent to the egress proxy");
 }
 
-int tc_proxy_start(struct tc_cage *cage)
+/* The addresses and listeners that the child makes in the cage. */
+static int open_network(struct tc_cage *cage, struct tc_proxy *x, bool ipv6)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     const struct tc_plan *plan = cage->plan;
-    const char *lack = NULL;
-    if (p->proxy || (!plan->net_count && !plan->asks_network))
-        return 0;
-    bool ipv6 = access("/proc/net/if_inet6", F_OK) == 0;
-    _autofd_ int program = look_for_program(&lack);
-    if (program < 0) /* without granted entries the proxy only records accesses and is optional */
-        return plan->net_count ? fail_program(cage, lack) : 0;
-    struct tc_proxy *x = p->proxy = calloc(1, sizeof(*x));
-    if (!x)
-        return tc_cage_fail_memory(cage, "network");
-    x->control = -1;
-    x->id = (uid_t)-1;
     if (tc_gateway_make(plan->net, plan->net_count, ipv6, &x->gateway) < 0)
         return tc_cage_fail_memory(cage, "network");
     x->network = (struct tc_init_network){.listeners = x->gateway.listeners,
@@ -225,7 +225,39 @@ int tc_proxy_start(struct tc_cage *cage)
             (struct tc_gateway_requests){x->gateway.requests[i].data, x->gateway.requests[i].len};
     p->init.network = &x->network;
     p->init.network_count = 1;
+    return 0;
+}
+
+int tc_proxy_start(struct tc_cage *cage)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    const struct tc_plan *plan = cage->plan;
+    const char *lack = NULL;
+    bool reaches = plan->net_count || plan->asks_network;
+    if (p->proxy || (!reaches && !plan->publish.count))
+        return 0;
+    bool ipv6 = access("/proc/net/if_inet6", F_OK) == 0;
+    _autofd_ int program = look_for_program(&lack);
+    if (program < 0) /* without granted entries the proxy only records accesses and is optional */
+        return plan->net_count || plan->publish.count ? fail_program(cage, lack) : 0;
+    struct tc_proxy *x = p->proxy = calloc(1, sizeof(*x));
+    if (!x)
+        return tc_cage_fail_memory(cage, "network");
+    x->control = -1;
+    x->id = (uid_t)-1;
+    x->publisher = TC_PUBLISHER_EMPTY;
+    if ((reaches && open_network(cage, x, ipv6) < 0) || tc_publisher_open(cage, &x->publisher) < 0)
+        return -1;
     return start_process(cage, x, program) < 0 ? -1 : send_config(cage, x, ipv6);
+}
+
+int tc_proxy_lend(struct tc_cage *cage)
+{
+    struct tc_process_cage *p = TC_PRIV(cage);
+    if (!p->proxy || tc_publisher_lend(&p->proxy->publisher, p->talk) == 0)
+        return 0;
+    return fail_proxy(cage, "publish", "try again; the host may be out of memory",
+                      "the session's sockets cannot be passed to the egress proxy");
 }
 
 /* The proxy is still trusted here: the cage has not sent it any data. */
@@ -313,6 +345,7 @@ void tc_proxy_finish(struct tc_cage *cage)
     if (cage->over && x->control >= 0)
         deliver(x);
     tc_proxy_report(cage, x->stats);
+    tc_proxy_report_ports(cage->outcome, x->stats, &x->publisher.texts);
 }
 
 bool tc_proxy_spent(const struct tc_cage *cage)
@@ -426,5 +459,6 @@ void tc_proxy_end(struct tc_cage *cage)
     if (x->stats)
         (void)munmap(x->stats, sizeof(*x->stats));
     tc_gateway_done(&x->gateway);
+    tc_publisher_done(&x->publisher);
     free(x);
 }

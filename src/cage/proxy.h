@@ -16,8 +16,10 @@ const char *tc_proxy_lacks(void);
 /* Does the plan have entries with inspection? */
 bool tc_plan_inspects(const struct tc_plan *plan);
 /* Starts the proxy and sets the network of the init config; does nothing if the plan has no
- * network. 0, or -1. */
+ * network and publishes no port. 0, or -1. */
 int tc_proxy_start(struct tc_cage *cage);
+/* Of a live session that has started: lets PID 1 make sockets for published ports. 0, or -1. */
+int tc_proxy_lend(struct tc_cage *cage);
 /* Passes listeners to the proxy and closes them; `first` is the index of the first in the init
  * config. 0, or -1. */
 int tc_proxy_listen(struct tc_cage *cage, const int *fds, size_t count, int32_t first);
@@ -50,6 +52,9 @@ void tc_proxy_report_since(struct tc_cage *view, const struct tc_egress_stats *s
 /* proxy_report.c: does so from the proxy's shared record, which is untrusted and therefore
  * validated. */
 void tc_proxy_report(struct tc_cage *cage, const struct tc_egress_stats *stats);
+/* Adds the published ports; `texts`: policy/publish.h. */
+void tc_proxy_report_ports(struct tc_outcome *to, const struct tc_egress_stats *stats,
+                           const struct tc_strv *texts);
 /* Before the tool is killed: kills the proxy, so that the tool's connections break and do not
  * appear closed by the tool. */
 void tc_proxy_kill(struct tc_cage *cage);

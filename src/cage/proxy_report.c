@@ -156,6 +156,21 @@ void tc_proxy_report(struct tc_cage *cage, const struct tc_egress_stats *stats)
     note_failure(cage->outcome, cage->plan, stats);
 }
 
+/* The addresses are the helper's, the numbers are the proxy's. */
+void tc_proxy_report_ports(struct tc_outcome *o, const struct tc_egress_stats *stats,
+                           const struct tc_strv *texts)
+{
+    for (size_t i = 0; i < texts->count && i < TC_PUBLISH_MAX; i++) {
+        const struct tc_egress_destination *d = &stats->published[i];
+        struct tc_destination *to = TC_PUSH(o->published, o->published_count);
+        if (to)
+            *to = (struct tc_destination){.target = strdup(texts->items[i]),
+                                          .connections = atomic_load(&d->connections),
+                                          .sent = load_number(&d->sent),
+                                          .received = load_number(&d->received)};
+    }
+}
+
 void tc_proxy_read_mark(const struct tc_egress_stats *stats, struct tc_proxy_mark *ret)
 {
     uint32_t count = atomic_load(&stats->denial_count);

@@ -15,6 +15,7 @@
 #include "base/fd.h"
 #include "call/live.h"
 #include "call/plan_cache.h"
+#include "call/ports.h"
 
 static int fail_usage(struct toolcage_error **err, const char *subject, const char *hint,
                       const char *message)
@@ -161,6 +162,7 @@ struct toolcage_call *tc_call_unref(struct toolcage_call *call)
         (void)close(call->image);
     if (call->exchanges >= 0)
         (void)close(call->exchanges);
+    tc_ports_done(call);
     tc_result_free(call->result);
     (void)tc_policy_unref(call->policy);
     (void)tc_engine_unref(call->engine);

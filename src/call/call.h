@@ -45,6 +45,7 @@ struct toolcage_call {
     bool live_file; /* `argv` is a file action in that session */
     bool ready;     /* the live session accepts commands */
     bool asked_to_end;      /* the live session was */
+    void *ports;            /* of the live session: a mapped tc_egress_stats; NULL: none */
     uint16_t rows, columns; /* of its terminal; 0: it has none */
     toolcage_output_fn output;
     void *userdata;

@@ -9,6 +9,7 @@
 
 #include "base/fd.h"
 #include "call/call.h"
+#include "call/ports.h"
 
 enum { SHARE = 64 }; /* messages of one dispatch: some 2 MiB */
 
@@ -139,8 +140,11 @@ static int take_message(struct toolcage_call *call, const struct tc_message *m, 
         call->output(call->userdata, m->stream, m->bytes, length - sizeof(*m));
     if (m->kind == TC_MESSAGE_COLLECTED)
         call->collected = m->collected;
-    if (m->kind == TC_MESSAGE_READY)
+    if (m->kind == TC_MESSAGE_READY) {
         call->ready = true;
+        if (fd >= 0)
+            tc_ports_take(call, fd);
+    }
     return 0;
 }
 

@@ -150,6 +150,16 @@ int tc_live_check_key(const struct toolcage_call *call, const char *key,
                       "cwd");
 }
 
+/* A call publishes nothing: a flag that has no effect would mislead. */
+static int refuse_publish(const struct toolcage_call *call, struct toolcage_error **err)
+{
+    for (size_t i = 0; i < call->narrow_count; i++)
+        if (strcmp(call->narrow[i].key, "publish") == 0)
+            return fail_usage(err, "publish", "start a live session: toolcage session start NAME",
+                              "only live sessions publish ports");
+    return 0;
+}
+
 static int refuse_lifetime(const struct toolcage_call *call, struct toolcage_error **err)
 {
     const char *prefix = NULL;
@@ -174,6 +184,8 @@ static int refuse_lifetime(const struct toolcage_call *call, struct toolcage_err
 int tc_live_check(struct toolcage_call *call, struct toolcage_error **err)
 {
     int64_t most = call->grant.limits.session_lifetime_ms;
+    if (!tc_call_is_live(call))
+        return refuse_publish(call, err);
     if (call->lifetime_ms == UNSAID && tc_policy_is_callers(call->policy))
         call->lifetime_ms = USUAL_MS;
     else if (call->lifetime_ms == UNSAID && most)
@@ -192,6 +204,8 @@ bool tc_live_plan(const struct toolcage_call *call, struct tc_plan *plan)
         plan->limits.timeout_ms = call->lifetime_ms + SLACK_MS;
     plan->live_shell = call->shell;
     plan->live_file = call->live_file;
+    if (call->lifetime_ms && !tc_strv_copy(&plan->publish, &call->grant.publish))
+        return false;
     plan->live_in = call->live_in[0] ? strdup(call->live_in) : NULL;
     return plan->live_in || !call->live_in[0];
 }

@@ -50,6 +50,7 @@ static bool send_config(int to, const struct tc_grant *grant, int values, const 
                                       .secret_count = grant->secret_count,
                                       .values_file = values,
                                       .exchanges = -1,
+                                      .sockets = -1,
                                       .tool = grant->tool,
                                       .connections = grant->limits.connections,
                                       .transfer = grant->limits.transfer,

@@ -102,13 +102,13 @@ extern const struct tc_verb tc_verb_exec, tc_verb_call, tc_verb_shell, tc_verb_t
     tc_verb_session, tc_verb_session_start, tc_verb_session_exec, tc_verb_session_logs,
     tc_verb_session_attach, tc_verb_session_wait, tc_verb_session_signal, tc_verb_session_put,
     tc_verb_session_get, tc_verb_session_ls, tc_verb_session_stat, tc_verb_session_rm,
-    tc_verb_setup, tc_verb_policy_check, tc_verb_policy_explain, tc_verb_policy_test,
-    tc_verb_policy_trust, tc_verb_policy_digest, tc_verb_policy_schema, tc_verb_policy_diff,
-    tc_verb_policy_import, tc_verb_image_build, tc_verb_image_import, tc_verb_image_list,
-    tc_verb_image_inspect, tc_verb_image_remove, tc_verb_doctor, tc_verb_egress, tc_verb_agent,
-    tc_verb_mcp, tc_verb_wrap, tc_verb_wasm_install, tc_verb_wasm_compile, tc_verb_wasm_inspect,
-    tc_verb_wasm_list, tc_verb_completion, tc_verb_version, tc_verb_receipt, tc_verb_receipt_verify,
-    tc_verb_receipt_key, tc_verb_adopt, tc_verb_pins, tc_verb_serve;
+    tc_verb_session_ports, tc_verb_setup, tc_verb_policy_check, tc_verb_policy_explain,
+    tc_verb_policy_test, tc_verb_policy_trust, tc_verb_policy_digest, tc_verb_policy_schema,
+    tc_verb_policy_diff, tc_verb_policy_import, tc_verb_image_build, tc_verb_image_import,
+    tc_verb_image_list, tc_verb_image_inspect, tc_verb_image_remove, tc_verb_doctor, tc_verb_egress,
+    tc_verb_agent, tc_verb_mcp, tc_verb_wrap, tc_verb_wasm_install, tc_verb_wasm_compile,
+    tc_verb_wasm_inspect, tc_verb_wasm_list, tc_verb_completion, tc_verb_version, tc_verb_receipt,
+    tc_verb_receipt_verify, tc_verb_receipt_key, tc_verb_adopt, tc_verb_pins, tc_verb_serve;
 
 /* verbs.c: all verbs, in the order of the help. */
 

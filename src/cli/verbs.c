@@ -37,7 +37,7 @@ static const struct tc_verb *const verbs[] = {
     &tc_verb_exec, &tc_verb_call, &tc_verb_shell, &tc_verb_session_start, &tc_verb_session_exec,
     &tc_verb_session_logs, &tc_verb_session_attach, &tc_verb_session_wait, &tc_verb_session_signal,
     &tc_verb_session_put, &tc_verb_session_get, &tc_verb_session_ls, &tc_verb_session_stat,
-    &tc_verb_session_rm, &tc_verb_session, &tc_verb_tools,
+    &tc_verb_session_rm, &tc_verb_session_ports, &tc_verb_session, &tc_verb_tools,
 
     &tc_verb_init, &tc_verb_learn, &tc_verb_allow,
     &tc_verb_policy_check, &tc_verb_policy_explain, &tc_verb_policy_test, &tc_verb_policy_trust,

@@ -13,6 +13,8 @@
  * tc_egress_message:
  *     LISTEN   carries `count` listening sockets, made in the cage's network namespace, and their
  *              roles. It may be sent any number of times.
+ *              With config.published, one such message has the listening sockets of the published
+ *              ports, in that order.
  *     FINISH   the tool has exited normally: the proxy still delivers what the tool sent, accepts
  *              nothing new, sends DONE and exits, at the latest after TC_EGRESS_FINISH_US.
  * The proxy exits when the socket is closed, and otherwise only after FINISH. Its exit closes every
@@ -29,6 +31,7 @@
 
 #include "base/task.h"
 #include "policy/grant.h"
+#include "policy/publish.h"
 
 /* Standalone, SHARED is the CA's new certificate file, and BESIDE its directory. */
 enum { TC_EGRESS_CONTROL = 3, TC_EGRESS_SHARED = 4, TC_EGRESS_BESIDE = 5 };
@@ -49,6 +52,9 @@ struct tc_egress_config {
     int64_t transfer, bandwidth;  /* bytes in total, and per second; 0: unlimited */
     int exchanges;                /* the file of requests (exchanges.h); -1: none */
     bool replays;                 /* answer from that file; else record in it */
+    struct tc_strv published;     /* ports of a live session (policy/publish.h) */
+    int sockets; /* to the session's PID 1, which makes sockets in the cage's network
+                    namespace on request (live/inside/sockets.h); -1: none */
 };
 
 extern const struct tc_fields tc_egress_config_fields;
@@ -73,6 +79,7 @@ enum tc_egress_role {
                              address */
     TC_EGRESS_REDIRECTED, /* the same, through a packet filter; the kernel stores the destination */
     TC_EGRESS_DATAGRAMS,  /* UDP, to its destination's address */
+    TC_EGRESS_PUBLISHED,  /* outside: connections to a published port of the cage */
 };
 
 enum { TC_EGRESS_LISTENERS_MAX = 60 }; /* per message; below TC_FDS_MAX */
@@ -154,6 +161,10 @@ struct tc_egress_stats {
     char authority[TC_EGRESS_AUTHORITY_MAX];
     struct tc_egress_denial denials[TC_EGRESS_DENIALS_MAX];
     struct tc_egress_destination destinations[TC_EGRESS_DESTINATIONS_MAX];
+    /* In the order of config.published, which their targets repeat. The supervisor writes the
+     * targets and the count before it starts the proxy. */
+    _Atomic uint32_t published_count;
+    struct tc_egress_destination published[TC_PUBLISH_MAX];
 };
 
 /* Paths of the CA bundle on the distributions. The first that exists is used; ends with NULL. */

@@ -268,7 +268,7 @@ static void finish_relay(void)
 /* Reads the proxy's config and drops it: the proxy on the host has its own copy. */
 static void drop_config(void)
 {
-    struct tc_egress_config config = {.values_file = -1, .exchanges = -1};
+    struct tc_egress_config config = {.values_file = -1, .exchanges = -1, .sockets = -1};
     if (!tc_task_receive(TC_EGRESS_CONTROL, &tc_egress_config_fields, &config))
         give_up();
     if (config.values_file >= 0)

@@ -98,7 +98,7 @@ void tc_deliver_ready(struct tc_job_record *j)
 {
     const struct tc_message m = {.kind = TC_MESSAGE_READY};
     if (j->plan.lifetime_ms)
-        (void)send_packet(j, &m, sizeof(m), -1); /* the first message: the socket has room */
+        (void)send_packet(j, &m, sizeof(m), j->cage.published_fd); /* the first: there is room */
 }
 
 void tc_deliver_collected(struct tc_job_record *j, int64_t now)

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 #include "base/fd.h"
+#include "cage/proxy.h"
 #include "live/inside/order.h"
 #include "live/live.h"
 
@@ -108,7 +109,7 @@ static int start_session(struct tc_cage *cage)
     p->talk = pair[0];
     p->init.talk = pair[1];
     p->init.talks = p->init.live = true;
-    return tc_process_run(cage);
+    return tc_process_run(cage) < 0 ? -1 : tc_proxy_lend(cage);
 }
 
 /* Ends the session in time: nothing else does, if its host is busy. */

@@ -150,6 +150,8 @@ struct tc_cage {
                          -1: none. Owned by the cage. */
     int exchanges_fd; /* in: memory file with requests and responses, for the proxy
                          (egress/exchanges.h); -1: none. Owned by the cage. */
+    int published_fd; /* out: memory file of the proxy's report, for the published ports of a live
+                         session (egress/egress.h); -1: none. Owned by the cage. */
     int stdin_fd; /* in: read end of the tool's standard input, or -1 for the null device; start()
                      takes it */
     /* out: read end of the tool's standard output, non-blocking. With a terminal, some event()

@@ -86,8 +86,8 @@ struct tc_probe *tc_cage_probed(const struct tc_cage *probed, struct tc_outcome 
 
 void tc_cage_close_streams(struct tc_cage *cage)
 {
-    int *streams[] = {&cage->stdin_fd, &cage->out_fd, &cage->err_fd, &cage->secrets_fd,
-                      &cage->exchanges_fd};
+    int *streams[] = {&cage->stdin_fd,   &cage->out_fd,       &cage->err_fd,
+                      &cage->secrets_fd, &cage->exchanges_fd, &cage->published_fd};
     for (size_t i = 0; i < TC_COUNT(streams); i++) {
         if (*streams[i] >= 0)
             (void)close(*streams[i]);
@@ -101,6 +101,7 @@ struct tc_cage tc_cage_empty(const struct tc_plan *plan, struct tc_outcome *outc
                             .outcome = outcome,
                             .secrets_fd = -1,
                             .exchanges_fd = -1,
+                            .published_fd = -1,
                             .stdin_fd = -1,
                             .out_fd = -1,
                             .err_fd = -1,

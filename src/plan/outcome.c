@@ -139,39 +139,40 @@ static TC_FIELDS(session_row_fields, SESSION_ROW);
 #undef TC_STRUCT
 
 #define TC_STRUCT struct tc_outcome
-#define OUTCOME(F)                                                                            \
-    F(ONE, status)                                                                            \
-    F(ONE, exit_code)                                                                         \
-    F(ONE, signal)                                                                            \
-    F(ONE, limit)                                                                             \
-    F(ONE, notice)                                                                            \
-    F(ONE, note)                                                                              \
-    F(ONE, seen)                                                                              \
-    F(ONE, audit)                                                                             \
-    F(STRUCT, failure, TC_OF(failure_fields))                                                 \
-    F(ONE, wall_us)                                                                           \
-    F(ONE, cpu_us)                                                                            \
-    F(ONE, memory_peak)                                                                       \
-    F(ONE, pids_peak)                                                                         \
-    F(ONE, fuel)                                                                              \
-    F(STRUCT, out, TC_OF(stream_fields))                                                      \
-    F(STRUCT, err, TC_OF(stream_fields))                                                      \
-    F(ARRAY, denials, TC_COUNTED(denial_count), TC_OF(denial_fields), .most = ROWS_MAX)       \
-    F(ONE, sent)                                                                              \
-    F(ONE, received)                                                                          \
-    F(ARRAY, destinations, TC_COUNTED(destination_count), TC_OF(destination_fields),          \
-      .most = ROWS_MAX)                                                                       \
-    F(ARRAY, accesses, TC_COUNTED(access_count), TC_OF(access_seen_fields), .most = ROWS_MAX) \
-    F(ARRAY, changes, TC_COUNTED(change_count), TC_OF(change_fields), .most = ROWS_MAX)       \
-    F(ARRAY, files, TC_COUNTED(file_count), TC_OF(file_fields), .most = ROWS_MAX)             \
-    F(ONE, omitted_changes)                                                                   \
-    F(ONE, omitted_files)                                                                     \
-    F(ONE, omitted_denials)                                                                   \
-    F(ONE, omitted_accesses)                                                                  \
-    F(ARRAY, enforced, TC_COUNTED(enforced_count), TC_OF(enforced_fields), .most = ROWS_MAX)  \
-    F(ARRAY, timings, TC_COUNTED(timing_count), TC_OF(timing_fields), .most = ROWS_MAX)       \
-    F(ARRAY, probes, TC_COUNTED(probe_count), TC_OF(probe_fields), .most = ROWS_MAX)          \
-    F(ARRAY, waiting, TC_COUNTED(waiting_count), TC_OF(waiting_fields), .most = ROWS_MAX)     \
+#define OUTCOME(F)                                                                                \
+    F(ONE, status)                                                                                \
+    F(ONE, exit_code)                                                                             \
+    F(ONE, signal)                                                                                \
+    F(ONE, limit)                                                                                 \
+    F(ONE, notice)                                                                                \
+    F(ONE, note)                                                                                  \
+    F(ONE, seen)                                                                                  \
+    F(ONE, audit)                                                                                 \
+    F(STRUCT, failure, TC_OF(failure_fields))                                                     \
+    F(ONE, wall_us)                                                                               \
+    F(ONE, cpu_us)                                                                                \
+    F(ONE, memory_peak)                                                                           \
+    F(ONE, pids_peak)                                                                             \
+    F(ONE, fuel)                                                                                  \
+    F(STRUCT, out, TC_OF(stream_fields))                                                          \
+    F(STRUCT, err, TC_OF(stream_fields))                                                          \
+    F(ARRAY, denials, TC_COUNTED(denial_count), TC_OF(denial_fields), .most = ROWS_MAX)           \
+    F(ONE, sent)                                                                                  \
+    F(ONE, received)                                                                              \
+    F(ARRAY, destinations, TC_COUNTED(destination_count), TC_OF(destination_fields),              \
+      .most = ROWS_MAX)                                                                           \
+    F(ARRAY, published, TC_COUNTED(published_count), TC_OF(destination_fields), .most = ROWS_MAX) \
+    F(ARRAY, accesses, TC_COUNTED(access_count), TC_OF(access_seen_fields), .most = ROWS_MAX)     \
+    F(ARRAY, changes, TC_COUNTED(change_count), TC_OF(change_fields), .most = ROWS_MAX)           \
+    F(ARRAY, files, TC_COUNTED(file_count), TC_OF(file_fields), .most = ROWS_MAX)                 \
+    F(ONE, omitted_changes)                                                                       \
+    F(ONE, omitted_files)                                                                         \
+    F(ONE, omitted_denials)                                                                       \
+    F(ONE, omitted_accesses)                                                                      \
+    F(ARRAY, enforced, TC_COUNTED(enforced_count), TC_OF(enforced_fields), .most = ROWS_MAX)      \
+    F(ARRAY, timings, TC_COUNTED(timing_count), TC_OF(timing_fields), .most = ROWS_MAX)           \
+    F(ARRAY, probes, TC_COUNTED(probe_count), TC_OF(probe_fields), .most = ROWS_MAX)              \
+    F(ARRAY, waiting, TC_COUNTED(waiting_count), TC_OF(waiting_fields), .most = ROWS_MAX)         \
     F(ARRAY, sessions, TC_COUNTED(session_count), TC_OF(session_row_fields), .most = ROWS_MAX)
 TC_FIELDS(tc_outcome_fields, OUTCOME);
 #undef TC_STRUCT

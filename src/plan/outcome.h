@@ -179,6 +179,8 @@ struct tc_outcome {
     int64_t sent, received; /* bytes over the network, seen from the tool */
     struct tc_destination *destinations;
     size_t destination_count;
+    struct tc_destination *published; /* ports of a live session; targets: policy/publish.h */
+    size_t published_count;
     struct tc_access_seen *accesses;
     size_t access_count;
     struct tc_change *changes;

@@ -79,6 +79,7 @@ static TC_FIELDS(deny_fields, DENY);
     F(ONE, session)                                                                           \
     F(ONE, idle_ms)                                                                           \
     F(ONE, lifetime_ms)                                                                       \
+    F(LIST, publish)                                                                          \
     F(ONE, live_in)                                                                           \
     F(ONE, live_shell)                                                                        \
     F(ONE, live_file)                                                                         \

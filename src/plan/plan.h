@@ -104,6 +104,7 @@ struct tc_plan {
     /* A live session: commands come later. It ends after idle_ms without a command, and after
      * lifetime_ms. 0: not a session. */
     int64_t idle_ms, lifetime_ms;
+    struct tc_strv publish; /* the ports that it publishes (policy/publish.h) */
     char *live_in;   /* the live session (the id of its call) that runs the command; NULL: none */
     bool live_shell; /* it is `sh -c TEXT` and continues where the last such command ended */
     bool live_file;  /* `argv` is a file action in that session (live/files), not a command */

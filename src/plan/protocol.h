@@ -29,9 +29,9 @@
  * outcome (tc_outcome_visit) is a memory file sent with DONE or, if the job has `inside`, up to
  * TC_MESSAGE_BYTES_MAX bytes after the message's head. Then the helper closes its end. The library
  * sends CANCEL and, with plan.terminal, RESIZE. A live session (plan.lifetime_ms) is READY when it
- * accepts commands, which are jobs with plan.live_in and accept SIGNAL; END ends it without a
- * failure. If the library closes its end, the job is cancelled, too. Each message starts with a
- * tc_message.
+ * accepts commands (with plan.publish the message carries the proxy's report, egress/egress.h),
+ * which are jobs with plan.live_in and accept SIGNAL; END ends it without a failure. If the library
+ * closes its end, the job is cancelled, too. Each message starts with a tc_message.
  *
  * A host that does not read delays only the delivery: the helper buffers unsent messages, limited
  * by the output limit.

@@ -74,6 +74,15 @@
           .text = "Names of changed files that the result holds: hash, and content up to 256 KiB " \
                   "each and 1 MiB for all files of a call; larger files are left out completely.", \
           .example = "collect = [\"*.csv\"]")                                                      \
+    PLAIN(F, PUBLISH, LIST, struct tc_strv, publish, EACH, tc_set_publish,                         \
+          TC_MORE("publishes the port", "no longer publishes the port"),                           \
+          .type = "array of tables", READS(LIST, PUBLISH),                                         \
+          .text = "Ports of a live session (toolcage session start) that programs on the host can " \
+                  "connect to, at most 16, while the session lives. Nothing else in the session "  \
+                  "becomes reachable, and the session reaches nothing more. Single calls publish " \
+                  "nothing. Needs session_lifetime and backend process. A model cannot publish a " \
+                  "port.",                                                                         \
+          .example = "session_lifetime = \"8h\"\npublish = [{ port = 3000, to = \"127.0.0.1:0\" }]") \
     PLAIN(F, CWD, ONE, char *, cwd, EACH_AND_SETUP, tc_set_cwd,                                    \
           TC_OTHER("the starting directory"),                                                      \
           .type = "path",                                                                          \

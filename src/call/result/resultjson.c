@@ -164,6 +164,26 @@ static void add_destinations(struct tc_buf *buf, const struct tc_outcome *o)
     tc_buf_addc(buf, ']');
 }
 
+/* Of a live session: "3000:127.0.0.1:8080" is the port inside and the address outside. */
+static void add_published(struct tc_buf *buf, const struct tc_outcome *o)
+{
+    tc_json_key(buf, "published");
+    tc_buf_addc(buf, '[');
+    for (size_t i = 0; i < o->published_count; i++) {
+        const struct tc_destination *d = &o->published[i];
+        const char *address = d->target ? strchr(d->target, ':') : NULL;
+        separate(buf);
+        tc_buf_addc(buf, '{');
+        tc_json_number(buf, "port", d->target ? strtol(d->target, NULL, 10) : 0);
+        add_text(buf, "address", address ? address + 1 : "");
+        tc_json_number(buf, "connections", d->connections);
+        tc_json_number(buf, "sent", d->sent);
+        tc_json_number(buf, "received", d->received);
+        tc_buf_addc(buf, '}');
+    }
+    tc_buf_addc(buf, ']');
+}
+
 static void add_usage(struct tc_buf *buf, const struct tc_outcome *o)
 {
     tc_json_key(buf, "usage");
@@ -177,6 +197,8 @@ static void add_usage(struct tc_buf *buf, const struct tc_outcome *o)
     tc_json_number(buf, "egress_bytes", o->sent);
     tc_json_number(buf, "ingress_bytes", o->received);
     add_destinations(buf, o);
+    if (o->published_count)
+        add_published(buf, o);
     tc_buf_addc(buf, '}');
 }
 

@@ -457,16 +457,33 @@ int tc_client_end(const struct tc_args *args, const char *name, bool *ret_none)
     return c.code;
 }
 
-char *tc_client_info(const char *name)
+/* Owned text; NULL after a failure. */
+static char *ask(const char *name, char what, struct tc_failure *failure)
 {
-    _autofailure_ struct tc_failure failure = {0};
     const struct timeval patience = {.tv_sec = ANSWER_S};
     static char bytes[TC_WIRE_MAX + 1];
     char kind;
-    _autofd_ int sock = tc_place_connect(name, &failure);
-    if (sock < 0 || setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) ||
-        tc_wire_send(sock, TC_WIRE_INFO, NULL, 0, -1, false))
+    _autofd_ int sock = tc_place_connect(name, failure);
+    if (sock < 0)
         return NULL;
-    ssize_t n = tc_wire_receive(sock, &kind, bytes, NULL, false);
-    return n > 0 && kind == TC_WIRE_OUT ? strndup(bytes, (size_t)n) : NULL;
+    ssize_t n = -1;
+    if (!setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) &&
+        !tc_wire_send(sock, what, NULL, 0, -1, false))
+        n = tc_wire_receive(sock, &kind, bytes, NULL, false);
+    char *text = n > 0 && kind == TC_WIRE_OUT ? strndup(bytes, (size_t)n) : NULL;
+    if (!text)
+        (void)tc_failure_set(failure, TOOLCAGE_EHELPER, "toolcage session list",
+                             "the owner of session %s does not answer", name);
+    return text;
+}
+
+char *tc_client_info(const char *name)
+{
+    _autofailure_ struct tc_failure failure = {0};
+    return ask(name, TC_WIRE_INFO, &failure);
+}
+
+char *tc_client_ports(const char *name, struct tc_failure *failure)
+{
+    return tc_place_check(name, failure) ? NULL : ask(name, TC_WIRE_PORTS, failure);
 }

@@ -18,5 +18,7 @@ int tc_client_ask(const struct tc_args *args, const char *name, char kind, const
 int tc_client_end(const struct tc_args *args, const char *name, bool *ret_none);
 /* The description of a session as JSON text, owned; NULL: it does not answer. */
 char *tc_client_info(const char *name);
+/* Its published ports as JSON text (toolcage_session_ports_json()), owned; NULL after a failure. */
+char *tc_client_ports(const char *name, struct tc_failure *failure);
 
 #endif

@@ -223,6 +223,17 @@ static void tell_info(const struct server *s, struct client *c)
     queue_exit(c, 0);
 }
 
+static int tell_ports(const struct server *s, struct client *c, struct tc_failure *failure)
+{
+    char *json = NULL;
+    if (toolcage_session_ports_json(s->owner->setup->call, &json, tc_failure_error(failure)))
+        return -1;
+    queue_bytes(c, TC_WIRE_OUT, json, strlen(json));
+    queue_exit(c, 0);
+    toolcage_free(json);
+    return 0;
+}
+
 /* ---- requests ---- */
 
 static void on_output(void *userdata, int stream, const void *bytes, size_t length)
@@ -456,6 +467,8 @@ static int take_packet(struct server *s, struct client *c, char kind, char *text
     case TC_WIRE_INFO:
         tell_info(s, c);
         return 0;
+    case TC_WIRE_PORTS:
+        return tell_ports(s, c, failure);
     case TC_WIRE_END:
         c->ends = true;
         return toolcage_session_end(s->owner->setup->call, tc_failure_error(failure));

@@ -35,6 +35,7 @@ enum {
     TC_WIRE_WAIT = 'y',   /* its result; without an id, of all */
     TC_WIRE_SIGNAL = 'g', /* and the signal's number */
     TC_WIRE_INFO = 'i',   /* describe the session as a line of JSON */
+    TC_WIRE_PORTS = 'o',  /* its published ports as JSON */
 };
 
 /* From the owner. */

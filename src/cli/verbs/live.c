@@ -13,6 +13,7 @@
 #include "cli/live/client.h"
 #include "cli/live/owner.h"
 #include "cli/live/place.h"
+#include "cli/live/ports.h"
 #include "cli/show/say.h"
 
 #define IDLE_DEFAULT "30m"
@@ -24,6 +25,8 @@ static const struct tc_option start_options[] = {
     {"idle", 0, "TIME", NULL, "end after this time without a command (default: " IDLE_DEFAULT ")"},
     {"lifetime", 0, "TIME", NULL,
      "end after this time (default: the policy's session_lifetime; without a policy file 8h)"},
+    {"publish", 0, "PORT[:ADDRESS]", "publish",
+     "make a port reachable from this host, at 127.0.0.1:0 (any free port) or unix:PATH"},
     TC_OPTIONS_NARROWING,
     TC_OPTION_HELP,
     {0},
@@ -138,6 +141,7 @@ static int own(const struct tc_args *args, struct tc_live_owner *owner, int read
     int rc = open_session(args, owner);
     if (rc)
         return rc;
+    tc_ports_tell(setup.call);
     if (!leave_caller() || write(ready, "", 1) != 1)
         return TC_EXIT_FAILURE;
     (void)close(ready);

@@ -154,7 +154,7 @@ static const char *action_of(const struct tc_args *args, struct tc_failure *fail
     bool all = tc_args_has(args, "all"), end = !strcmp(word, "end");
     if (!end && strcmp(word, "list") != 0)
         (void)tc_failure_set(failure, TOOLCAGE_EUSAGE,
-                             "write start, exec, logs, attach, wait, signal, list or end",
+                             "write start, exec, logs, attach, wait, signal, ports, list or end",
                              "session has no action \"%s\"", word);
     else if (!end && (all || args->operand_count > 1))
         (void)tc_failure_set(failure, TOOLCAGE_EUSAGE, "toolcage session end NAME",
@@ -193,7 +193,7 @@ static int run_sessions(const struct tc_args *args)
 
 const struct tc_verb tc_verb_session = {
     .name = "session",
-    .operands = "[start | exec | list | end NAME | end --all]",
+    .operands = "[start | exec | ports | list | end NAME | end --all]",
     .summary = "live sessions, and what calls with --session keep: start, exec, list, end",
     .text = text,
     .options = options,

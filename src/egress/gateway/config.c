@@ -24,7 +24,9 @@ enum { ENTRIES_MAX = 4096, WORDS_MAX = 1024, SECRETS_MAX = 64, HOST_MAX = 254 };
     F(ONE, transfer)                                                                          \
     F(ONE, bandwidth)                                                                         \
     F(FD, exchanges)                                                                          \
-    F(ONE, replays)
+    F(ONE, replays)                                                                           \
+    F(LIST, published)                                                                        \
+    F(FD, sockets)
 TC_FIELDS(tc_egress_config_fields, EGRESS_CONFIG);
 #undef TC_STRUCT
 
@@ -42,6 +44,18 @@ static bool secret_fine(const struct tc_secret *secret)
            strstr(secret->header, TC_SECRET_PLACE);
 }
 
+static bool published_fine(const struct tc_egress_config *config)
+{
+    struct tc_publish publish;
+    struct tc_complaint c;
+    bool fine = config->published.count <= TC_PUBLISH_MAX &&
+                (!config->published.count || config->sockets >= 0);
+    for (size_t i = 0; fine && i < config->published.count; i++)
+        fine = strlen(config->published.items[i]) < TC_EGRESS_TARGET_MAX &&
+               tc_publish_read(config->published.items[i], &publish, &c);
+    return fine;
+}
+
 bool tc_egress_config_fine(const struct tc_egress_config *config)
 {
     const struct tc_upstream *up = &config->upstream;
@@ -49,6 +63,7 @@ bool tc_egress_config_fine(const struct tc_egress_config *config)
                 (!config->replays || config->exchanges >= 0) && config->transfer >= 0 &&
                 config->bandwidth >= 0 && config->bandwidth <= TC_BANDWIDTH_MAX &&
                 (!up->host || (up->host[0] && strlen(up->host) < HOST_MAX && up->port));
+    fine = fine && published_fine(config);
     for (size_t i = 0; fine && i < config->net_count; i++) /* an upstream proxy cannot carry UDP */
         fine = entry_fine(&config->net[i]) && !(up->host && config->net[i].port & TC_PORT_UDP);
     for (size_t i = 0; fine && i < config->secret_count; i++)

@@ -85,8 +85,14 @@ static bool allow_port(int ruleset, unsigned port)
 
 static bool allow_ports(int ruleset, const struct tc_egress_config *config)
 {
+    struct tc_publish publish;
+    struct tc_complaint c;
     if (config->replays)
         return true;
+    for (size_t i = 0; i < config->published.count; i++)
+        if (!tc_publish_read(config->published.items[i], &publish, &c) ||
+            !allow_port(ruleset, publish.port))
+            return false;
     if (!allow_port(ruleset, DNS_PORT))
         return false;
     if (config->upstream.host && !allow_port(ruleset, config->upstream.port))
@@ -203,16 +209,16 @@ static void descriptor_flags(struct tc_bpf *p)
     tc_bpf_close(p, start);
 }
 
-static void build(struct tc_bpf *p, bool reaches)
+static void build(struct tc_bpf *p, bool connects, bool opens)
 {
     const uint32_t writes = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_TMPFILE;
     tc_bpf_begin(p);
     for (size_t i = 0; i < TC_COUNT(allowed); i++) /* x32 numbers match none of these */
         tc_bpf_verdict(p, allowed[i], SECCOMP_RET_ALLOW);
-    if (reaches) {
+    if (connects)
         tc_bpf_verdict(p, SYS_connect, SECCOMP_RET_ALLOW);
+    if (opens)
         sockets(p);
-    }
     descriptor_flags(p);
     /* O_TMPFILE includes the bit of O_DIRECTORY, which is not needed here */
     tc_bpf_without_bits(p, SYS_openat, 2, writes, SECCOMP_RET_ERRNO | EACCES);
@@ -223,11 +229,12 @@ static void build(struct tc_bpf *p, bool reaches)
 }
 
 /* A replay reaches nothing: without socket() and connect() the proxy has only the cage's sockets.
- */
-static bool wall_calls(bool replays)
+ * For published ports alone it connects sockets of the cage, which lead nowhere else. */
+static bool wall_calls(const struct tc_egress_config *config)
 {
     struct tc_bpf p = {.len = 0};
-    build(&p, !replays);
+    bool alone = config->published.count && !config->net_count;
+    build(&p, !config->replays, !config->replays && !alone);
     return tc_bpf_install(&p) == 0;
 }
 
@@ -248,5 +255,5 @@ static bool depend(bool standalone)
 bool tc_egress_confine(const struct tc_egress_config *config, bool standalone)
 {
     return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && raise_files() && restrict_reach(config) &&
-           drop_capabilities() && depend(standalone) && wall_calls(config->replays);
+           drop_capabilities() && depend(standalone) && wall_calls(config);
 }

@@ -5,7 +5,6 @@
  * tc_egress_way). The proxy connects only to addresses that it has checked against the rules, so no
  * name is resolved twice. */
 #include <errno.h>
-#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -15,23 +14,6 @@
 #include "egress/read/socks.h"
 #include "egress/read/stats.h"
 #include "policy/endpoint.h"
-
-static void set_nodelay(int fd)
-{
-    const int yes = 1;
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
-}
-
-/* Sets the sizes of a socket's buffers, before connect() announces the window to the peer. The
- * cage's memory limit does not count socket buffers. So they are smaller if there are more
- * connections, which limits their total to some hundred MiB. */
-static void bound_buffers(int fd, size_t flows)
-{
-    enum { FEW = 32, MANY = 128 };
-    const int size = flows <= FEW ? 1 << 20 : flows <= MANY ? 1 << 18 : 1 << 16;
-    (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
-    (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
-}
 
 /* ---- connected ---- */
 
@@ -81,8 +63,8 @@ static void join(struct tc_egress_proxy *p, struct tc_egress_flow *f)
     f->masks = tc_egress_secrets_go(&p->config, f->to.name, f->to.port);
     f->at = f->to;
     if (f->server.watch.fd >= 0)
-        set_nodelay(f->server.watch.fd);
-    set_nodelay(f->client.watch.fd);
+        tc_egress_set_nodelay(f->server.watch.fd);
+    tc_egress_set_nodelay(f->client.watch.fd);
     if (!announce(p, f))
         return;
     tc_egress_flow_deadline(p, f, f->in.len ? TC_EGRESS_HEAD_US : TC_EGRESS_IDLE_US);
@@ -105,7 +87,7 @@ static int try_address(struct tc_egress_proxy *p, struct tc_egress_flow *f, cons
     f->server.watch.fd = fd;
     if (fd < 0)
         return -1;
-    bound_buffers(fd, p->flow_count);
+    tc_egress_bound_buffers(fd, p->flow_count);
     tc_egress_set_reset(fd, true); /* cleared at an orderly end */
     if (connect(fd, &to->any, tc_inet_size(to)) == 0)
         return 1;
@@ -244,7 +226,9 @@ void tc_egress_connect_ready(struct tc_egress_proxy *p, struct tc_egress_flow *f
     int error = 0;
     socklen_t len = sizeof(error);
     bool by = f->way && f->way->taken;
-    if (by && f->way->asked)
+    if (f->role == TC_EGRESS_PUBLISHED)
+        tc_egress_publish_ready(p, f);
+    else if (by && f->way->asked)
         hear_way(p, f);
     else if (getsockopt(f->server.watch.fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0 || error)
         (by ? dial_way : try_next)(p, f);
@@ -255,7 +239,7 @@ void tc_egress_connect_ready(struct tc_egress_proxy *p, struct tc_egress_flow *f
 void tc_egress_connect_late(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
     bool by = f->way && f->way->taken;
-    if (f->query || (by && f->way->asked))
+    if (f->role == TC_EGRESS_PUBLISHED || f->query || (by && f->way->asked))
         tc_egress_flow_refuse(p, f, TC_EGRESS_TOO_LATE, NULL);
     else if (by)
         dial_way(p, f);

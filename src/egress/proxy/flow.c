@@ -2,6 +2,7 @@
  * Copyright The toolcage authors */
 #include "egress/proxy/flow.h"
 
+#include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -16,6 +17,23 @@ void tc_egress_set_reset(int fd, bool reset)
 {
     const struct linger linger = {.l_onoff = reset, .l_linger = 0};
     (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
+}
+
+void tc_egress_set_nodelay(int fd)
+{
+    const int yes = 1;
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+}
+
+/* Sets the sizes of a socket's buffers, before connect() announces the window to the peer. The
+ * cage's memory limit does not count socket buffers. So they are smaller if there are more
+ * connections, which limits their total to some hundred MiB. */
+void tc_egress_bound_buffers(int fd, size_t flows)
+{
+    enum { FEW = 32, MANY = 128 };
+    const int size = flows <= FEW ? 1 << 20 : flows <= MANY ? 1 << 18 : 1 << 16;
+    (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+    (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
 }
 
 void tc_egress_flow_deadline(struct tc_egress_proxy *p, struct tc_egress_flow *f, int64_t us)
@@ -58,7 +76,7 @@ void tc_egress_flow_close(struct tc_egress_proxy *p, struct tc_egress_flow *f, b
         f->next->prev = f->prev;
     f->next = p->dead;
     p->dead = f;
-    p->flow_count--;
+    *(f->role == TC_EGRESS_PUBLISHED ? &p->published_count : &p->flow_count) -= 1;
 }
 
 void tc_egress_flow_leave(struct tc_egress_proxy *p, struct tc_egress_flow *f)
@@ -139,6 +157,10 @@ void tc_egress_flow_refuse(struct tc_egress_proxy *p, struct tc_egress_flow *f, 
     char target[TC_EGRESS_TARGET_MAX];
     if (f->stage == TC_FLOW_DEAD)
         return;
+    if (f->role == TC_EGRESS_PUBLISHED) { /* nothing of the tool was refused */
+        tc_egress_flow_close(p, f, true);
+        return;
+    }
     tc_egress_target(f->to.name[0] ? f->to.name : "proxy", f->to.name[0] ? f->to.port : 0, target);
     bool detailed = what == TC_EGRESS_NOT_PUBLIC || what == TC_EGRESS_NOT_KEPT;
     if (what < TC_EGRESS_REASONS)

@@ -54,6 +54,7 @@ struct tc_egress_flow {
     bool masks;   /* mask secrets in the server's response */
     bool bound;   /* requests only: the server is not read before a request was allowed */
     bool proxied; /* requests are in proxy form */
+    bool lacks;   /* of a published port: waits for a socket of PID 1 */
     struct tc_egress_host to;
     struct tc_egress_host at; /* of the open connection outside */
     struct tc_buf in;         /* the client's unprocessed bytes */
@@ -103,6 +104,12 @@ void tc_egress_flow_watch(struct tc_egress_proxy *p, struct tc_egress_flow *f);
 bool tc_egress_hears(const struct tc_egress_flow *f);
 /* Whether close() sends a reset. */
 void tc_egress_set_reset(int fd, bool reset);
+/* Options of a new socket. */
+void tc_egress_set_nodelay(int fd);
+void tc_egress_bound_buffers(int fd, size_t flows);
+/* Counts relayed bytes, from the tool's point of view. */
+void tc_egress_flow_count(struct tc_egress_proxy *p, const struct tc_egress_flow *f, size_t len,
+                          bool to_server);
 /* flows.c: all flows. */
 struct tc_egress_flow *tc_egress_flow_new(struct tc_egress_proxy *p, int fd,
                                           enum tc_egress_role role);
@@ -175,6 +182,11 @@ bool tc_egress_reach(struct tc_egress_proxy *p, struct tc_egress_flow *f);
 void tc_egress_connect_ready(struct tc_egress_proxy *p, struct tc_egress_flow *f);
 /* The time for one attempt is over. */
 void tc_egress_connect_late(struct tc_egress_proxy *p, struct tc_egress_flow *f);
+
+/* publish.c: the published ports of a live session. The client is outside, the server is inside.
+ * A new connection to the port with this index; its attempt to connect has succeeded or failed. */
+void tc_egress_publish(struct tc_egress_proxy *p, struct tc_egress_flow *f, size_t index);
+void tc_egress_publish_ready(struct tc_egress_proxy *p, struct tc_egress_flow *f);
 
 /* inspect.c: `in` has the first bytes for the server. False: the flow is closed. */
 bool tc_egress_inspect(struct tc_egress_proxy *p, struct tc_egress_flow *f);

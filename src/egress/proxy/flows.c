@@ -25,7 +25,7 @@ struct tc_egress_flow *tc_egress_flow_new(struct tc_egress_proxy *p, int fd,
     if (p->flows)
         p->flows->prev = f;
     p->flows = f;
-    p->flow_count++;
+    *(role == TC_EGRESS_PUBLISHED ? &p->published_count : &p->flow_count) += 1;
     tc_egress_flow_deadline(p, f, TC_EGRESS_HEAD_US);
     return f;
 }
@@ -110,6 +110,8 @@ bool tc_egress_flows_spare(struct tc_egress_proxy *p)
  * exited, which closes its connection, or has sent a complete request. */
 static bool is_sent(const struct tc_egress_flow *f)
 {
+    if (f->role == TC_EGRESS_PUBLISHED)
+        return f->stage != TC_FLOW_JOINED || (f->server.eof && !f->client.len);
     if (f->stage == TC_FLOW_JOINED)
         return f->server.shut || is_idle(f) ||
                (f->mode == TC_MODE_REQUEST && f->rest.done && !f->server.len && !f->head.len &&

@@ -17,6 +17,7 @@ struct tc_egress_listener {
     struct tc_egress_watch watch; /* first */
     struct tc_egress_listener *next;
     enum tc_egress_role role;
+    size_t index; /* of a published port */
 };
 
 enum { BURST = 64, REST_US = 100000 };
@@ -50,8 +51,21 @@ static void rest(struct tc_egress_proxy *p)
         (void)tc_egress_watch_for(p, &l->watch, 0);
 }
 
+/* Further connections to published ports wait in the kernel. */
+static void rest_published(struct tc_egress_proxy *p)
+{
+    p->published_rest = true;
+    for (struct tc_egress_listener *l = p->listeners; l; l = l->next)
+        if (l->role == TC_EGRESS_PUBLISHED)
+            (void)tc_egress_watch_for(p, &l->watch, 0);
+}
+
 void tc_egress_listeners_tick(struct tc_egress_proxy *p)
 {
+    if (p->published_rest && p->published_count < p->published_max) {
+        p->published_rest = false;
+        p->listen_at = p->listen_at ? p->listen_at : p->now;
+    }
     if (!p->listen_at || p->now < p->listen_at)
         return;
     p->listen_at = 0;
@@ -82,6 +96,10 @@ static void connections_ready(struct tc_egress_proxy *p, struct tc_egress_watch 
     const struct tc_egress_listener *l = (const struct tc_egress_listener *)(void *)watch;
     (void)events;
     for (int i = 0; i < BURST; i++) {
+        if (l->role == TC_EGRESS_PUBLISHED && p->published_count >= p->published_max) {
+            rest_published(p);
+            return;
+        }
         int fd = accept4(watch->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd < 0) {
             if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
@@ -89,7 +107,9 @@ static void connections_ready(struct tc_egress_proxy *p, struct tc_egress_watch 
             return;
         }
         struct tc_egress_flow *f = tc_egress_flow_new(p, fd, l->role);
-        if (f)
+        if (f && l->role == TC_EGRESS_PUBLISHED)
+            tc_egress_publish(p, f, l->index);
+        else if (f)
             handshake_new(p, f);
         else
             (void)close(fd);
@@ -107,7 +127,9 @@ static bool fits(int fd, enum tc_egress_role role)
     if (role == TC_EGRESS_DNS_UDP || role == TC_EGRESS_DATAGRAMS)
         return type == SOCK_DGRAM;
     size = sizeof(int);
-    return role >= TC_EGRESS_PROXY && role <= TC_EGRESS_REDIRECTED && type == SOCK_STREAM &&
+    bool streams =
+        (role >= TC_EGRESS_PROXY && role <= TC_EGRESS_REDIRECTED) || role == TC_EGRESS_PUBLISHED;
+    return streams && type == SOCK_STREAM &&
            getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && listens;
 }
 
@@ -124,12 +146,14 @@ bool tc_egress_listen(struct tc_egress_proxy *p, int fd, enum tc_egress_role rol
     _autofd_ int owned = fd;
     int flags = fcntl(fd, F_GETFL);
     if (!fits(fd, role) || flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 ||
-        (role == TC_EGRESS_DATAGRAMS && !tc_meant_watch(fd)))
+        (role == TC_EGRESS_DATAGRAMS && !tc_meant_watch(fd)) ||
+        (role == TC_EGRESS_PUBLISHED && p->published_listeners >= p->config.published.count))
         return false;
     struct tc_egress_listener *l = calloc(1, sizeof(*l));
     if (!l)
         return false;
     l->role = role;
+    l->index = role == TC_EGRESS_PUBLISHED ? p->published_listeners++ : 0;
     l->watch.fd = TAKE_FD(owned);
     l->watch.ready = ready_of(role);
     l->next = p->listeners;
@@ -144,7 +168,7 @@ void tc_egress_listeners_end(struct tc_egress_proxy *p)
         size_t before;
         do {
             before = p->flow_count;
-            if (l->role != TC_EGRESS_DNS_UDP && l->watch.fd >= 0)
+            if (l->role != TC_EGRESS_DNS_UDP && l->role != TC_EGRESS_PUBLISHED && l->watch.fd >= 0)
                 l->watch.ready(p, &l->watch, EPOLLIN);
         } while (p->flow_count > before && p->flow_count <= p->flow_max);
         tc_egress_watch_close(p, &l->watch);

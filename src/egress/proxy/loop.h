@@ -39,6 +39,10 @@ struct tc_egress_proxy {
     struct tc_egress_resolver *resolver;
     const struct tc_egress_authority *authority; /* NULL: no TLS is inspected */
     struct tc_egress_watch control;
+    struct tc_egress_watch sockets;        /* published ports: config.sockets */
+    size_t published_count, published_max; /* flows of published ports; not in flow_count */
+    size_t published_listeners;            /* received so far */
+    bool published_rest; /* their connections are not accepted: there is the maximum of them */
     struct tc_egress_listener *listeners;
     struct tc_egress_flow *flows, *dead;        /* dead: freed once no event can refer to them */
     size_t flow_count, flow_max;                /* maximum of flows and UDP pairs together */
@@ -90,6 +94,9 @@ void tc_egress_listeners_end(struct tc_egress_proxy *p);
 bool tc_egress_listen(struct tc_egress_proxy *p, int fd, enum tc_egress_role role);
 /* Resumes accepting. */
 void tc_egress_listeners_tick(struct tc_egress_proxy *p);
+
+/* publish.c: waits for sockets of PID 1, if ports are published. False: that cannot be done. */
+bool tc_egress_publish_open(struct tc_egress_proxy *p);
 
 /* question.c: the reply to one DNS query; 0: no reply. */
 size_t tc_egress_answer(struct tc_egress_proxy *p, const unsigned char *bytes, size_t len,

@@ -23,7 +23,7 @@
 #include "egress/read/secrets.h"
 #include "policy/endpoint.h"
 
-enum { SECRETS_MAX = 16 << 20, FILES_APART = 128 };
+enum { SECRETS_MAX = 16 << 20, FILES_APART = 128, PUBLISHED_MAX = 256 };
 
 static struct tc_egress_proxy proxy;
 
@@ -122,7 +122,12 @@ static bool map_stats(void)
     if (at == MAP_FAILED)
         return false;
     proxy.stats = at;
-    return tc_close_range(TC_EGRESS_SHARED, ~0U, 0) == 0;
+    if (proxy.config.sockets < 0)
+        return tc_close_range(TC_EGRESS_SHARED, ~0U, 0) == 0;
+    if (dup2(proxy.config.sockets, TC_EGRESS_SHARED) < 0)
+        return false;
+    proxy.config.sockets = TC_EGRESS_SHARED;
+    return tc_close_range(TC_EGRESS_SHARED + 1, ~0U, 0) == 0;
 }
 
 /* The policy's limit, or half the available fds: a connection needs two. */
@@ -131,6 +136,10 @@ static void set_most(void)
     struct rlimit limit = {0};
     rlim_t files = getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_max : 0;
     size_t most = files > FILES_APART + 2 ? (size_t)(files - FILES_APART) / 2 : 1;
+    if (proxy.config.published.count) { /* clients outside leave files for the tool's connections */
+        proxy.published_max = most / 2 < PUBLISHED_MAX ? most / 2 + 1 : PUBLISHED_MAX;
+        most = most > proxy.published_max ? most - proxy.published_max : 1;
+    }
     proxy.flow_max =
         (uint64_t)proxy.config.connections < most ? (size_t)proxy.config.connections : most;
 }
@@ -227,8 +236,8 @@ int main(int argc, char **argv)
     if (argc > 1)
         return serve_standalone(argv + 1);
     if (!tc_egress_keep_shut() || !receive_config(&proxy.config) || !tc_egress_kept_open(&proxy) ||
-        !map_stats() || !open_proxy() || !open_control() || !open_authority() ||
-        !tc_egress_confine(&proxy.config, false) || !say_ready() ||
+        !map_stats() || !open_proxy() || !open_control() || !tc_egress_publish_open(&proxy) ||
+        !open_authority() || !tc_egress_confine(&proxy.config, false) || !say_ready() ||
         (proxy.authority && !tc_egress_authority_trust(&authority)))
         return 1;
     tc_egress_run(&proxy);

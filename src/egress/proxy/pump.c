@@ -72,14 +72,15 @@ static bool from_server(struct tc_egress_proxy *p, struct tc_egress_flow *f, con
         return broken(p, f);
     if (!tc_egress_meter_take(p, len))
         return tc_egress_flow_spent(p, f);
-    tc_egress_received(p->stats, f->destination, len);
+    tc_egress_flow_count(p, f, len, false);
     if (f->mode == TC_MODE_REQUEST || f->mode == TC_MODE_WEBSOCKET)
         return tc_egress_exchange(p, f, bytes, len);
     if (f->mode == TC_MODE_BETWEEN) { /* a response to no request */
         f->server.eof = true;
         return true;
     }
-    tc_egress_kept_lost(p, f, TC_EXCHANGE_OTHER);
+    if (f->role != TC_EGRESS_PUBLISHED)
+        tc_egress_kept_lost(p, f, TC_EXCHANGE_OTHER);
     return tc_egress_flow_tell(p, f, bytes, len) || broken(p, f);
 }
 

@@ -115,6 +115,15 @@ bool tc_egress_flow_deaf(struct tc_egress_proxy *p, struct tc_egress_flow *f)
     return true;
 }
 
+void tc_egress_flow_count(struct tc_egress_proxy *p, const struct tc_egress_flow *f, size_t len,
+                          bool to_server)
+{
+    if (to_server == (f->role != TC_EGRESS_PUBLISHED))
+        tc_egress_sent(p->stats, f->destination, len);
+    else
+        tc_egress_received(p->stats, f->destination, len);
+}
+
 /* A response may have begun. */
 bool tc_egress_flow_spent(struct tc_egress_proxy *p, struct tc_egress_flow *f)
 {
@@ -130,7 +139,7 @@ bool tc_egress_flow_send(struct tc_egress_proxy *p, struct tc_egress_flow *f, co
         return tc_egress_flow_spent(p, f);
     if (!tc_egress_replays(p) && !tc_egress_side_send(p, &f->server, bytes, len))
         return tc_egress_flow_deaf(p, f);
-    tc_egress_sent(p->stats, f->destination, len);
+    tc_egress_flow_count(p, f, len, true);
     return true;
 }
 

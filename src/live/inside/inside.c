@@ -22,6 +22,7 @@
 #include "live/inside/family.h"
 #include "live/inside/order.h"
 #include "live/inside/shell_state.h"
+#include "live/inside/sockets.h"
 #include "live/inside/terminal.h"
 
 struct command {
@@ -35,6 +36,7 @@ struct command {
 /* Memory that only a session's PID 1 touches. */
 static struct command commands[TC_LIVE_COMMANDS_MAX];
 static bool ending, ended;
+static int proxy = -1; /* requests sockets for published ports; -1: none */
 
 /* ---- the command's process, before its exec ---- */
 
@@ -212,7 +214,10 @@ static void take_word(const struct tc_live_place *place)
         take_run(fds, count, kind == TC_LIVE_FILE, place->files);
         return;
     }
-    tc_close_all(fds, count);
+    if (n == sizeof(kind) && kind == TC_LIVE_SOCKETS && count == 1 && proxy < 0)
+        proxy = TAKE_FD(fds[0]);
+    else
+        tc_close_all(fds, count);
     ended = ended || n == 0 || kind == TC_LIVE_END;
     if (kind == TC_LIVE_TERMINATE) {
         ending = true;
@@ -275,22 +280,25 @@ static void drop_streams(void)
 
 static void wait_events(const struct tc_live_place *place)
 {
-    struct pollfd fds[TC_LIVE_COMMANDS_MAX + 2] = {{.fd = place->talk, .events = POLLIN},
-                                                   {.fd = place->report}};
+    struct pollfd fds[TC_LIVE_COMMANDS_MAX + 3] = {{.fd = place->talk, .events = POLLIN},
+                                                   {.fd = place->report},
+                                                   {.fd = proxy, .events = POLLIN}};
     int64_t us = place->tick(place->context);
     struct timespec patience = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
     sigset_t blocked;
     (void)sigfillset(&blocked);
     (void)sigdelset(&blocked, SIGCHLD);
     for (size_t i = 0; i < TC_COUNT(commands); i++)
-        fds[i + 2] =
+        fds[i + 3] =
             (struct pollfd){.fd = commands[i].pid && !commands[i].dropped ? commands[i].reply : -1,
                             .events = POLLIN};
     if (ppoll(fds, TC_COUNT(fds), &patience, &blocked) <= 0)
         return;
     for (size_t i = 0; i < TC_COUNT(commands); i++)
-        if (fds[i + 2].revents)
+        if (fds[i + 3].revents)
             take_signal(&commands[i]);
+    if (fds[2].revents && !tc_live_lend_sockets(proxy))
+        (void)close(TAKE_FD(proxy));
     if (fds[0].revents)
         take_word(place);
 }

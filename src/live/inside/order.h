@@ -19,6 +19,7 @@ enum tc_live_word_kind {
     TC_LIVE_TERMINATE, /* SIGTERM for every process; the session ends when all have ended */
     TC_LIVE_END,       /* kill every process and end */
     TC_LIVE_FILE,      /* like RUN, but the arguments are a file action (live/files) */
+    TC_LIVE_SOCKETS,   /* carries a socket, on which PID 1 makes sockets (sockets.h) */
 };
 
 enum tc_live_fd {

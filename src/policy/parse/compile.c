@@ -97,6 +97,7 @@ static int read_policy(struct tc_parse *p, const struct tc_policy_source *source
     check_tests(p, &document->root);
     tc_parse_secrets_check(p);
     tc_parse_upstream_check(p);
+    tc_parse_publish_check(p);
     return tc_diag_result(&p->diag, err);
 }
 

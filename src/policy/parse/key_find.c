@@ -21,6 +21,7 @@ const char *tc_scope_title(enum tc_scope scope)
         [TC_SCOPE_FILESYSTEM] = "filesystem",
         [TC_SCOPE_FS_ENTRY] = "an entry of readable, writable or unix_sockets",
         [TC_SCOPE_NET_ENTRY] = "an entry of network",
+        [TC_SCOPE_PUBLISH] = "an entry of publish",
         [TC_SCOPE_SYSCALLS] = "syscalls",
         [TC_SCOPE_STEERING] = "filesystem.steering",
         [TC_SCOPE_SETUP] = "[tool.NAME.setup]",

@@ -24,10 +24,8 @@ static const struct {
     enum tc_scope scope;
     const char *key;
 } required[] = {
-    {TC_SCOPE_FS_ENTRY, "path"},
-    {TC_SCOPE_NET_ENTRY, "host"},
-    {TC_SCOPE_MEMORY, "max"},
-    {TC_SCOPE_TEST, "tool"},
+    {TC_SCOPE_FS_ENTRY, "path"}, {TC_SCOPE_NET_ENTRY, "host"}, {TC_SCOPE_PUBLISH, "port"},
+    {TC_SCOPE_MEMORY, "max"},    {TC_SCOPE_TEST, "tool"},
 };
 
 /* "[tool.NAME]" is the definition "tool.NAME". */

@@ -436,6 +436,16 @@ const struct tc_key tc_keys[] = {
              "below them.",
      .example = "paths = [\"/v1\"]"},
 
+    /* publish */
+    {TC_IN(PUBLISH), "port", tc_set_port, NONE, RANGE(COUNT, 1, 65535), .type = "integer",
+     .text = "The port on the loopback interface of the session.", .example = "port = 3000"},
+    {TC_IN(PUBLISH), "to", tc_set_string, .offset = offsetof(struct tc_net_entry, host), NONE,
+     .type = "string", .fallback = "127.0.0.1:0",
+     .text = "Where connections are accepted on the host: a loopback address with a port (0: any "
+             "free port), or unix: and a path, relative to the policy file's directory, in a "
+             "directory that only the user can write. Other addresses are refused.",
+     .example = "to = \"127.0.0.1:8080\""},
+
     /* secrets */
     {TC_IN(SECRET), "from", tc_set_secret_from, NONE, .type = "string",
      .text = "The source of the value, read at each call: \"env:NAME\", a variable of the caller, "

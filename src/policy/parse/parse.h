@@ -149,6 +149,10 @@ tc_key_set tc_set_network, tc_set_port, tc_set_ports;
 tc_key_set tc_set_secrets, tc_set_secret_from, tc_set_secret_hosts, tc_set_secret_header;
 void tc_parse_secrets_check(struct tc_parse *p);
 
+/* publish (parse_publish.c), and after the whole file: whether sessions can publish. */
+tc_key_set tc_set_publish;
+void tc_parse_publish_check(struct tc_parse *p);
+
 /* [egress] (parse_egress.c), and after the whole file: whether the networks fit the upstream. */
 tc_key_set tc_set_egress, tc_set_upstream, tc_set_credentials;
 void tc_parse_upstream_check(struct tc_parse *p);

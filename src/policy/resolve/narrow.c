@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "policy/endpoint.h"
 #include "policy/pathrule.h"
+#include "policy/publish.h"
 
 const char *tc_request_last(const struct tc_request *request, const char *key)
 {
@@ -191,6 +192,48 @@ static int apply_collect(struct tc_resolve *r, const struct tc_flag *flag, const
         return refuse_widening(r, flag, value,
                                r->grant->collect.count ? "without this pattern" : "empty");
     return tc_strv_add(&r->grant->collect, value) ? 0 : tc_resolve_memory(r);
+}
+
+/* ---- published ports ---- */
+
+static bool check_publish(const struct tc_flag *flag, const char *value, struct tc_complaint *c)
+{
+    struct tc_publish publish;
+    return tc_publish_read(value, &publish, c);
+}
+
+/* The canonical text; owned. NULL after a refusal. */
+static char *publish_text(struct tc_resolve *r, const struct tc_flag *flag, const char *value)
+{
+    struct tc_publish publish;
+    struct tc_complaint c;
+    _autofree_ char *path = NULL;
+    int rc = tc_publish_read(value, &publish, &c) ? 0 : TOOLCAGE_EPOLICY;
+    if (!rc && publish.path)
+        rc = tc_path_expand(publish.path, r->facts->cwd ? r->facts->cwd : "/", r->facts->home,
+                            &path, &c);
+    char *text = rc ? NULL : tc_publish_write(&publish, path);
+    if (rc == TOOLCAGE_EPOLICY)
+        (void)tc_resolve_refuse(r, TOOLCAGE_EPOLICY, flag->name, 0, c.hint, "%s", c.what);
+    else if (!text)
+        (void)tc_resolve_memory(r);
+    return text;
+}
+
+static int apply_publish(struct tc_resolve *r, const struct tc_flag *flag, const char *value)
+{
+    struct tc_strv *list = &r->grant->publish;
+    _autofree_ char *text = publish_text(r, flag, value);
+    if (!text)
+        return TOOLCAGE_EPOLICY;
+    if (tc_strv_has(list, text))
+        return 0;
+    if (!r->operators)
+        return refuse_widening(r, flag, value, list->count ? "without this port" : "empty");
+    if (list->count == TC_PUBLISH_MAX)
+        return tc_resolve_refuse(r, TOOLCAGE_EPOLICY, flag->name, 0, "publish fewer ports",
+                                 "more than %d published ports", TC_PUBLISH_MAX);
+    return tc_strv_add(list, text) ? 0 : tc_resolve_memory(r);
 }
 
 /* ---- environment ---- */
@@ -397,6 +440,7 @@ static const struct tc_flag flags[] = {
     {"mode", check_word, apply_mode},
     {"backend", check_word, apply_backend},
     {"collect", check_text, apply_collect},
+    {"publish", check_publish, apply_publish},
     {"read", tc_flag_file_check, apply_files},
     {"write", tc_flag_file_check, NULL},
     {"exchanges", check_exchanges, apply_exchanges},
@@ -453,8 +497,9 @@ int tc_policy_check_narrowing(const char *key, const char *value, struct toolcag
 
 static int apply_all(struct tc_resolve *r, const struct tc_flag *flag)
 {
-    /* env and collect are applied to each value */
-    bool each = flag->apply == apply_env || flag->apply == apply_collect;
+    /* applied to each value */
+    bool each =
+        flag->apply == apply_env || flag->apply == apply_collect || flag->apply == apply_publish;
     int rc = 0;
     for (size_t i = 0; each && !rc && i < r->request->narrow_count; i++)
         if (tc_streq(r->request->narrow[i].key, flag->name))

@@ -29,7 +29,8 @@
 #include "egress/read/host.h"
 #include "policy/endpoint.h"
 
-static struct tc_egress_config config = {.values_file = -1, .exchanges = -1, .connections = 4096};
+static struct tc_egress_config config = {
+    .values_file = -1, .exchanges = -1, .sockets = -1, .connections = 4096};
 static struct tc_egress_message message = {.kind = TC_EGRESS_LISTEN};
 static int fds[TC_EGRESS_LISTENERS_MAX];
 static uid_t uid = (uid_t)-1;

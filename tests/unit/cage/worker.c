@@ -40,6 +40,7 @@ static const char *const of_the_call[] = {"call",
                                           "rows",
                                           "columns",
                                           "idle_ms", /* only of a live session */
+                                          "publish",
                                           "payload",
                                           "audit",
                                           "program_call"};

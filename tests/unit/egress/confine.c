@@ -121,6 +121,12 @@ static int connect_inherited(void)
                              .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     return connect(inherited, (struct sockaddr *)&to, sizeof(to)) < 0 ? errno : 0;
 }
+static int connect_inherited_other(void)
+{
+    struct sockaddr_in to = {
+        .sin_family = AF_INET, .sin_port = htons(OTHER), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    return connect(inherited, (struct sockaddr *)&to, sizeof(to)) < 0 ? errno : 0;
+}
 static int unix_socket(void)
 {
     return socket_of(AF_UNIX, SOCK_STREAM);
@@ -222,6 +228,24 @@ static void ungranted_access_is_refused(void **state)
     print_message("# Landlock ABI %d\n", abi);
 }
 
+/* It connects sockets of the cage, to these ports alone, and makes none. */
+static void publishing_proxy_makes_no_socket(void **state)
+{
+    char port[] = "4433:127.0.0.1:0";
+    char *ports[] = {port, NULL};
+    const struct tc_egress_config publishes = {
+        .connections = 1, .published = {.items = ports, .count = 1}, .sockets = 3};
+    static attempt_fn *const attempts[] = {connect_granted, connect_dns, unix_socket,
+                                           netlink_socket,  do_bind,     do_exec};
+    for (size_t i = 0; i < TC_COUNT(attempts); i++)
+        assert_int_equal(confined_by(&publishes, attempts[i]), KILLED);
+    inherited = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(confined_by(&publishes, connect_inherited), ECONNREFUSED);
+    int other = confined_by(&publishes, connect_inherited_other);
+    assert_int_equal(other, tc_landlock_abi() >= 4 ? EACCES : ECONNREFUSED);
+    (void)close(inherited);
+}
+
 static void unneeded_syscalls_kill(void **state)
 {
     static attempt_fn *const attempts[] = {
@@ -243,6 +267,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(confined_proxy_can_work),
         cmocka_unit_test(replaying_proxy_opens_no_socket),
+        cmocka_unit_test(publishing_proxy_makes_no_socket),
         cmocka_unit_test(ungranted_access_is_refused),
         cmocka_unit_test(unneeded_syscalls_kill),
     };

@@ -97,7 +97,7 @@ static void a_configuration_travels(void **state)
     size_t len = 0;
     from.tool = (char *)(uintptr_t) "fetch";
     from.ipv6 = true;
-    from.values_file = from.exchanges = -1;
+    from.values_file = from.exchanges = from.sockets = -1;
     assert_true(tc_egress_config_fine(&from));
     _autofree_ char *bytes = tc_fields_put(&tc_egress_config_fields, &from, 0, 0, &len);
     assert_non_null(bytes);

@@ -844,7 +844,7 @@ static void keys_are_accepted_in_their_tables_only(void **state)
     these_stand(
         TC_IN(DEFAULTS), TC_IN(SETUP),
         " secrets syscalls session_lifetime tier risk fallback layers module workspace review warm "
-        "deterministic collect");
+        "deterministic collect publish");
     these_stand(TC_IN(SERVER_TOOL), 0, " description title arguments timeout output tier risk");
     these_stand(TC_IN(SETUP), TC_IN(DEFAULTS), " command into inputs");
 }
