@@ -18,6 +18,8 @@ char *tc_parse_path(struct tc_parse *p, const struct tc_node *node)
     if (!tc_parse_is(p, node, TC_NODE_STRING))
         return NULL;
     const char *dir = p->policy->files[TC_LINE_FILE(node->at.line)].dir;
+    if (!dir) /* a profile: its paths start where those of the policy that extends it do */
+        dir = p->policy->files[0].dir;
     bool relative = node->text[0] != '/' && node->text[0] != '~';
     if (!dir && relative) {
         tc_parse_bad(p, node, "write an absolute path", "a profile has no relative paths");

@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import re
+import tempfile
 
 from cli import Place, check, expect, finish
 
@@ -23,7 +24,8 @@ class Project:
     """A project with some work and a secret, under one example."""
 
     def __init__(self, place, name):
-        self.place, self.policy = place, place.write(f"{name}.toml", EXAMPLES[name])
+        at = "home/project/coding.toml" if name == "coding" else f"{name}.toml"
+        self.place, self.policy = place, place.write(at, EXAMPLES[name])
         for path, text in (
             (WORK, "old needle\n"),
             (SECRET, "KEY=s3cret\n"),
@@ -393,7 +395,37 @@ def multi_tenant(project):
         )
 
 
+def coding(project):
+    """The directory at its own path, without credentials; its session lasts."""
+    place = project.place
+    answer = project.exec("echo x > made; pwd; cat ~/.ssh/id_ed25519 .env; echo $HOME")
+    check(
+        answer.text.split() == [place.project, "/tmp"] and os.path.exists(f"{place.project}/made"),
+        "coding: the directory is written at its own path",
+        answer,
+    )
+    for access, verdict in (
+        (("--write", f"{place.project}/src/a.c"), 0),
+        (("--read", f"{place.project}/.env"), 1),
+        (("--write", f"{place.home}/x"), 1),
+        (("--connect", "registry.npmjs.org:443"), 0),
+        (("--connect", "example.com:443"), 1),
+    ):
+        expect(
+            place,
+            f"coding: {' '.join(access)[-40:]} is {'denied' if verdict else 'allowed'}",
+            ["explain", "--policy", project.policy, *access],
+            verdict,
+            stream="out",
+        )
+    started = place.run("session", "start", "work", "--policy", project.policy)
+    answer = place.run("session", "exec", "work", "pwd")
+    check(answer.out == place.project + "\n", "coding: it has live sessions", (started, answer))
+    place.run("session", "end", "work")
+
+
 PARTS = {
+    "coding": coding,
     "read-only": read_only,
     "workspace": workspace,
     "offline-build": offline_build,
@@ -414,6 +446,8 @@ check(
     (sorted(SHIPPED), sorted(EXAMPLES)),
 )
 for each, part in PARTS.items():
+    # a directory below /tmp is below the cages' private one
+    tempfile.tempdir = "/var/tmp" if each == "coding" else None
     with Place() as its_place:
         its = Project(its_place, each)
         judged = json.loads(its_place.run("policy", "check", "--json", its.policy).out)
@@ -427,5 +461,6 @@ for each, part in PARTS.items():
             stream="out",
         )
         part(its)
+tempfile.tempdir = None
 presets()
 finish()
