@@ -179,6 +179,20 @@ char *tc_adopt_apply(const char *text, size_t length, struct tc_adopt_edits *edi
                      size_t *ret_length);
 void tc_adopt_edits_done(struct tc_adopt_edits *edits);
 
+/* ---- members of JSON settings ---- */
+
+/* A copy as strict JSON with the same positions, owned, for mcp/scan.h; NULL: it is not an object,
+ * or out of memory. */
+char *tc_adopt_strict(const char *text, size_t length);
+/* The text with `value` (JSON) at the member below the root that `keys` name, NULL-terminated; with
+ * `append` as a new last element of the list there. Missing objects and the list are added. Owned;
+ * NULL: the text is not such JSON, or out of memory. */
+char *tc_adopt_put(const char *text, size_t length, const char *const *keys, const char *value,
+                   bool append, size_t *ret_length);
+/* The text without this element of a list, or this member. Owned; NULL as before. */
+char *tc_adopt_take(const char *text, size_t length, struct tc_adopt_range element,
+                    size_t *ret_length);
+
 /* A copy for display, owned: values that must not be shown become "…"; long lines are cut to the
  * surroundings of the edits (ranges in this text). NULL: out of memory. */
 char *tc_adopt_mask(enum tc_adopt_format format, const char *text, size_t length,
