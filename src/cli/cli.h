@@ -108,7 +108,8 @@ extern const struct tc_verb tc_verb_exec, tc_verb_call, tc_verb_shell, tc_verb_t
     tc_verb_image_list, tc_verb_image_inspect, tc_verb_image_remove, tc_verb_doctor, tc_verb_egress,
     tc_verb_agent, tc_verb_mcp, tc_verb_wrap, tc_verb_wasm_install, tc_verb_wasm_compile,
     tc_verb_wasm_inspect, tc_verb_wasm_list, tc_verb_completion, tc_verb_version, tc_verb_receipt,
-    tc_verb_receipt_verify, tc_verb_receipt_key, tc_verb_adopt, tc_verb_pins, tc_verb_serve;
+    tc_verb_receipt_verify, tc_verb_receipt_key, tc_verb_adopt, tc_verb_pins, tc_verb_serve,
+    tc_verb_hook, tc_verb_hook_run, tc_verb_hook_install;
 
 /* verbs.c: all verbs, in the order of the help. */
 

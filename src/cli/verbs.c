@@ -46,7 +46,8 @@ static const struct tc_verb *const verbs[] = {
     &tc_verb_changes, &tc_verb_approvals, &tc_verb_pins, &tc_verb_audit,
     &tc_verb_receipt_verify, &tc_verb_receipt_key, &tc_verb_receipt,
 
-    &tc_verb_mcp, &tc_verb_wrap, &tc_verb_serve, &tc_verb_adopt, &tc_verb_agent, &tc_verb_egress,
+    &tc_verb_mcp, &tc_verb_wrap, &tc_verb_serve, &tc_verb_adopt, &tc_verb_hook_install, &tc_verb_hook_run, &tc_verb_hook,
+    &tc_verb_agent, &tc_verb_egress,
 
     &tc_verb_doctor, &tc_verb_setup,
     &tc_verb_image_build, &tc_verb_image_import, &tc_verb_image_list, &tc_verb_image_inspect,

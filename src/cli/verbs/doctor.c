@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/hook/hook.h"
 #include "cli/show/failure.h"
 #include "cli/show/fold.h"
 #include "cli/show/json.h"
@@ -20,6 +21,7 @@ static const struct tc_option options[] = {
     {"json", 0, NULL, NULL, "one JSON object instead of the table"},
     {"prove", 0, NULL, NULL, "try known escapes on decoys, without a cage and in one"},
     {"backend", 0, "NAME", NULL, "the backend that --prove tries (default: process)"},
+    {"agents", 0, NULL, NULL, "which tools of the agents here are caged"},
     {"clean", 0, NULL, NULL, "remove leftovers of killed engines and installs"},
     TC_OPTION_HELP,
     {0},
@@ -38,6 +40,7 @@ static const char text[] =
     "  toolcage doctor\n"
     "  toolcage doctor --json\n"
     "  toolcage doctor --prove\n"
+    "  toolcage doctor --agents\n"
     "  toolcage doctor --clean\n";
 
 /* A fix shared by several clauses in a row is printed once: *last is the previous one, owned. */
@@ -248,6 +251,13 @@ static int run_doctor(const struct tc_args *args)
     _autofailure_ struct tc_failure failure = {0};
     struct toolcage_engine *engine = NULL;
     bool proves = tc_args_has(args, "prove");
+    if (tc_args_has(args, "agents") && args->given_count == 1)
+        return tc_hook_doctor(args);
+    if (tc_args_has(args, "agents")) {
+        (void)tc_failure_set(&failure, TOOLCAGE_EUSAGE, "see toolcage doctor --help",
+                             "--agents cannot be combined with other options");
+        return tc_failure_tell(&failure, args, NULL);
+    }
     if (proves ? tc_args_has(args, "clean") : tc_args_has(args, "backend")) {
         (void)tc_failure_set(&failure, TOOLCAGE_EUSAGE, "see toolcage doctor --help",
                              proves ? "--prove and --clean are two requests: make one at a time"
@@ -266,7 +276,7 @@ static int run_doctor(const struct tc_args *args)
 
 const struct tc_verb tc_verb_doctor = {
     .name = "doctor",
-    .operands = "[--json] [--prove | --clean]",
+    .operands = "[--json] [--prove | --clean | --agents]",
     .summary = "show what this host can enforce, and how to fix the rest",
     .text = text,
     .options = options,

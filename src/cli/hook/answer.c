@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The toolcage authors
+ *
+ * The answer to an agent's hook. Every way out that is not an answer is exit code 2, which agents
+ * take for a refusal, with the reason on standard error. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/hook/agents.h"
+#include "cli/hook/coded.h"
+#include "cli/hook/grant.h"
+#include "cli/hook/hook.h"
+#include "cli/show/io.h"
+#include "cli/show/say.h"
+#include "text/shell.h"
+
+enum {
+    REFUSED = 2,
+    INPUT_MAX = 32 << 20,
+    DEADLINE_S = 45, /* less than the agents' own, after which the tool would run */
+    PATCH_FILES_MAX = 256,
+};
+
+static int refuse(const char *why)
+{
+    tc_cli_say("the tool may not run: %s", why);
+    return REFUSED;
+}
+
+/* ---- decisions ---- */
+
+/* The command line that takes the place of the model's; owned. */
+static char *rewrite(const struct tc_hook_request *request)
+{
+    _autofree_ char *self = realpath("/proc/self/exe", NULL);
+    _autofree_ char *program = self ? tc_shell_quote(self) : NULL;
+    _autofree_ char *text = tc_hook_encode(request->text);
+    return program && text ? tc_cli_format("%s hook run %s %s", program, request->session, text)
+                           : NULL;
+}
+
+static int decide_shell(const struct tc_hook_parts *parts, const struct tc_args *args,
+                        const struct tc_hook_request *request, FILE *out, char **ret_reason)
+{
+    if (!request->text || !*request->text) {
+        *ret_reason = strdup("toolcage: there is no command");
+        return -1;
+    }
+    if (tc_hook_start(parts, args, request, ret_reason))
+        return -1;
+    _autofree_ char *command = rewrite(request);
+    if (!command) {
+        *ret_reason = tc_cli_format("toolcage: the command cannot be passed on: %s\nhint: write it "
+                                    "to a file, and run that",
+                                    strerror(errno));
+        return -1;
+    }
+    tc_hook_put_command(out, request, command);
+    return 0;
+}
+
+/* The files that lines of a patch name, all to be written. */
+static int decide_patch(const struct tc_args *args, const struct tc_hook_request *request,
+                        char **ret_reason)
+{
+    static const char *const marks[] = {
+        "*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "};
+    size_t files = 0;
+    char *rest = request->text;
+    for (char *line; rest && (line = strsep(&rest, "\n"));)
+        for (size_t i = 0; i < TC_COUNT(marks); i++) {
+            size_t length = strlen(marks[i]), end = strcspn(line, "\r");
+            line[end] = '\0';
+            while (*line == ' ' || *line == '\t')
+                line++;
+            if (strncmp(line, marks[i], length) != 0)
+                continue;
+            if (++files > PATCH_FILES_MAX ||
+                tc_hook_check_path(args, request, line + length, true, ret_reason))
+                return -1;
+        }
+    if (files)
+        return 0;
+    *ret_reason = strdup("toolcage: no file is found in the patch");
+    return -1;
+}
+
+/* A pattern for names can lead out of the directory to search. */
+static bool leads_out(const struct tc_hook_request *request)
+{
+    bool names = !strcmp(request->name, "Glob") || !strcmp(request->name, "glob");
+    _autofree_ char *pattern = names ? tc_json_text(tc_json_get(request->input, "pattern")) : NULL;
+    return names && (!pattern || strchr("/~$\\", pattern[0]) || strstr(pattern, ".."));
+}
+
+/* The path of a tool that reads or writes. Tools that search take the working directory if there is
+ * none. Agents change some paths before they open them: a home, blanks, a mention. */
+static int decide_path(const struct tc_args *args, const struct tc_hook_request *request,
+                       char **ret_reason)
+{
+    const char *path = request->text;
+    bool optional =
+        request->tool->kind == TC_HOOK_READ && strcmp(request->tool->argument, "file_path") != 0;
+    bool odd = false;
+    for (const char *at = path ? path : ""; *at; at++)
+        odd = odd || (unsigned char)*at < ' ' || *at == '\\';
+    if (leads_out(request))
+        odd = true;
+    if (path ? !*path || odd || strchr("~@$ ", path[0]) || path[strlen(path) - 1] == ' ' ||
+                   strstr(path, "://")
+             : !optional || odd) {
+        *ret_reason = strdup("toolcage: this path cannot be checked\nhint: give an absolute path");
+        return -1;
+    }
+    return tc_hook_check_path(args, request, path ? path : request->cwd,
+                              request->kind == TC_HOOK_WRITE, ret_reason);
+}
+
+/* 0 with the answer in `out`; -1 with the reason of a refusal. */
+static int decide(const struct tc_hook_parts *parts, const struct tc_args *args,
+                  const struct tc_hook_request *request, FILE *out, char **ret_reason)
+{
+    int rc = 0;
+    switch (request->kind) {
+    case TC_HOOK_SHELL:
+        return decide_shell(parts, args, request, out, ret_reason);
+    case TC_HOOK_UNKNOWN:
+        *ret_reason = tc_cli_format("toolcage: the tool %.60s is not one that toolcage can cage or "
+                                    "check\nhint: use the shell tool",
+                                    request->name);
+        return -1;
+    case TC_HOOK_READ:
+    case TC_HOOK_WRITE:
+        rc = decide_path(args, request, ret_reason);
+        break;
+    case TC_HOOK_PATCH:
+        rc = decide_patch(args, request, ret_reason);
+        break;
+    case TC_HOOK_OTHER:
+        break;
+    }
+    if (!rc)
+        tc_hook_put_nothing(out, request->agent);
+    return rc;
+}
+
+/* The directory in which the agent was started; owned. In the input's cwd Codex passes what its
+ * model asked for, so it is taken from the first line of Codex's transcript. */
+static char *project_of(const struct tc_hook_request *request)
+{
+    const char *variable = request->agent->project;
+    const char *named = variable ? getenv(variable) : NULL;
+    if (variable)
+        return strdup(named && named[0] == '/' ? named : request->cwd);
+    _autofree_ char *line = NULL;
+    size_t size = 0;
+    FILE *in = request->transcript ? fopen(request->transcript, "re") : NULL;
+    ssize_t length = in ? getline(&line, &size, in) : -1;
+    if (in)
+        (void)fclose(in);
+    if (length < 0)
+        return NULL;
+    char *cwd = tc_json_text(tc_json_get(tc_json_get(tc_json_of(line), "payload"), "cwd"));
+    if (cwd && cwd[0] == '/')
+        return cwd;
+    free(cwd);
+    return NULL;
+}
+
+/* A cage cannot change this directory, but where it is missing a command could create it, with
+ * settings that switch the hook off; and where it or one of its files is a link, the target could
+ * be a file that commands may write. */
+static bool hold_settings(const struct tc_hook_request *request)
+{
+    static const char *const names[] = {"",
+                                        "/settings.json",
+                                        "/settings.local.json",
+                                        "/hooks.json",
+                                        "/config.toml",
+                                        "/agents",
+                                        "/skills",
+                                        "/commands"};
+    const char *folder = request->agent->folder;
+    struct stat st;
+    if (mkdir(folder, 0777) && errno != EEXIST && errno != EACCES && errno != EROFS)
+        return false;
+    for (size_t i = 0; i < TC_COUNT(names); i++) {
+        _autofree_ char *path = tc_cli_format("%s%s", folder, names[i]);
+        if (!path || (!lstat(path, &st) && S_ISLNK(st.st_mode)))
+            return false;
+    }
+    return true;
+}
+
+static int answer(const struct tc_hook_parts *parts, const struct tc_args *args,
+                  const struct tc_hook_request *request)
+{
+    _autofree_ char *project = project_of(request);
+    _autofree_ char *reason = NULL;
+    char *text = NULL;
+    size_t size = 0;
+    if (!project || chdir(project))
+        return refuse("the project's directory is not known, or cannot be entered");
+    if (!hold_settings(request))
+        return refuse(
+            "the agent's settings in the project cannot be held: their directory cannot be "
+            "created, or there is a link in it");
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return refuse("out of memory");
+    if (decide(parts, args, request, out, &reason) && reason)
+        tc_hook_put_denial(out, request->agent, reason);
+    bool whole = !fclose(out) && text;
+    int rc = !whole || (!size && reason) || tc_cli_write(STDOUT_FILENO, text, size)
+                 ? refuse("the answer cannot be written")
+                 : 0;
+    free(text);
+    return rc;
+}
+
+int tc_hook_answer(const struct tc_hook_parts *parts, const struct tc_args *args)
+{
+    const struct tc_hook_agent *agent = tc_hook_agent_find(args->operands[0]);
+    struct tc_hook_request request = {0};
+    size_t length = 0;
+    (void)alarm(DEADLINE_S);
+    if (!agent)
+        return refuse("toolcage hook knows no agent of this name; see toolcage hook --help");
+    _autofree_ char *input = tc_cli_read_input("-", INPUT_MAX, &length);
+    if (!input)
+        return refuse("the hook's input cannot be read");
+    const char *why = tc_hook_read(agent, input, length, &request);
+    _autofree_ char *text =
+        why ? tc_cli_format("toolcage does not understand the hook's input: %s", why) : NULL;
+    int rc = why ? refuse(text ? text : why) : answer(parts, args, &request);
+    tc_hook_request_done(&request);
+    return rc;
+}
