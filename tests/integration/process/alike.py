@@ -37,6 +37,14 @@ PACKAGES = """mkdir -p node_modules/a/.vscode node_modules/b/.github/workflows .
 echo '{}' > node_modules/a/.vscode/settings.json; echo x > node_modules/a/.npmrc; echo x > node_modules/b/.envrc
 echo x > node_modules/b/.github/workflows/ci.yml; echo x > .venv/bin/activate; echo x > lib/.editorrc; echo x > lib/code
 """
+# Where the compilers are that no package of the system installs.
+TOOLCHAINS = [
+    path
+    for path in (os.path.expanduser("~/.cargo"), os.path.expanduser("~/.rustup"))
+    if os.access(path, os.X_OK)
+]
+BINARIES = ":".join(f"{path}/bin" for path in TOOLCHAINS)
+GIT += f"export PATH=$PATH:{BINARIES} RUSTUP_HOME={os.path.expanduser('~/.rustup')}\n"
 # name, the program that it needs besides git, what is there before, what is done
 WORKS = [
     ("git init", None, "", "git init -q -b main . && echo a > a && git add a && git commit -qm a"),
@@ -168,6 +176,18 @@ WORKS = [
         "export npm_config_cache=$(mktemp -d) npm_config_update_notifier=false; npm install --silent --offline --install-links ./p && npm uninstall --silent --offline p",
     ),
     (
+        "pip install -e",
+        "python3",
+        'printf \'[build-system]\nrequires = ["setuptools"]\nbuild-backend = "setuptools.build_meta"\n[project]\nname = "a"\nversion = "1"\n\' > pyproject.toml; mkdir a; echo > a/__init__.py; python3 -I -m venv --system-site-packages .venv\n',
+        ".venv/bin/python -I -m pip install --quiet --no-build-isolation --no-deps --no-compile --disable-pip-version-check -e . && .venv/bin/python -c 'import a'; find . -name __pycache__ -o -name RECORD | xargs rm -rf",
+    ),
+    (
+        "cargo build",
+        "cargo",
+        "mkdir src; printf '[package]\nname = \"a\"\nversion = \"0.1.0\"\n' > Cargo.toml; echo 'fn main() {}' > src/main.rs\n",
+        "CARGO_INCREMENTAL=0 cargo build -q --offline && target/debug/a; rm -rf target/debug/.fingerprint target/debug/a target/debug/deps target/.rustc_info.json",
+    ),
+    (
         "cmake and make",
         "cmake",
         "echo 'cmake_minimum_required(VERSION 3.13)\nproject(a C)\nadd_custom_target(b ALL COMMAND ${CMAKE_COMMAND} -E touch made)' > CMakeLists.txt\n",
@@ -239,7 +259,7 @@ def alike(s):
         s.ws = tempfile.mkdtemp(dir="/mnt")
     s.write("home/.gitconfig", "[safe]\n\tdirectory = *\n")
     for name, program, before, work in WORKS:
-        if program and not shutil.which(program, path=s.environ["PATH"]):
+        if program and not shutil.which(program, path=f"{s.environ['PATH']}:{BINARIES}"):
             skip(f"{name} ends as without a cage", f"no {program}")
             continue
         script = f"{GIT}cd {s.ws}\n{work}\n"
@@ -249,7 +269,7 @@ def alike(s):
         )
         expected = tree(s)
         prepare(s, before)
-        answer = s.shell(f"export HOME={s.path('home')}\n{script}", readable=[s.path("home")])
+        answer = s.shell(f"export HOME={s.path('home')}\n{script}", readable=[s.path("home"), *TOOLCHAINS])
         differ, held = differences(expected, tree(s), answer, s)
         check(
             answer.code == outside.returncode and answer.out == outside.stdout and not differ,
