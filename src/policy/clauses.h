@@ -24,7 +24,7 @@
       "file descriptors are 0, 1 and 2: pipes or a terminal of the call; /dev/null without input") \
     X(TTY_NONE, "tty.none", 1, "no terminal except one created for the call; a separate session")  \
     X(SYSCALLS, "syscalls", 1, "system calls outside the profile and foreign ABIs are refused")    \
-    X(SETID_NONE, "setid.none", 1, "set-id files cannot be created and have no effect")            \
+    X(SETID_NONE, "setid.none", 1, "set-id files cannot be made on the host and have no effect")   \
     X(FS_READ, "fs.read", 1, "only granted paths and the system directories can be read")          \
     X(FS_STAT, "fs.stat", 1, "names and attributes of other files are not visible")                \
     X(FS_WRITE, "fs.write", 1, "only paths granted as writable can be written")                    \

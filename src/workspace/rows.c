@@ -182,7 +182,7 @@ void tc_row_add(struct tc_gathering *g, const struct tc_walk_entry *e, struct tc
         c->links = (int64_t)e->st->stx_nlink;
     c->target = TAKE(look->target);
     if (g->item->copy >= 0) {
-        c->mode = e->st->stx_mode;
+        c->mode = S_ISREG(e->st->stx_mode) ? e->st->stx_mode & ~(unsigned)S_ISGID : e->st->stx_mode;
         c->was_mode = tc_row_mode_before(g, e->relative);
     }
     if (look->wanted)

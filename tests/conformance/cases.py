@@ -9,6 +9,7 @@ possible, to know whether the access took place; it must have taken place exactl
     exists PATH     the path is there on the host
     gone PATH       the path is no more on the host
     changed PATH    the file on the host has other bytes, or another mode, than before
+    lends PATH      the file on the host has a set-id bit
     arrived NAME    the listener of that name got the token
     grows PATH      the file on the host still grows after the call
     runs as ID      while it ran, one of its ids was this one, as the host numbers them
@@ -126,7 +127,7 @@ CASES = [
     yes("setid.none", "an ordinary mode", "chmod {ws}/mode 0700", "exists {ws}/mode"),
     no("setid.none", "a set-id file", "chmod {ws}/setid 4755", "says yes chmod"),
     no("setid.none", "a set-id file by any call", "setid-files {ws}", "says yes set-id"),
-    no("setid.none", "a set-group file", "chmod {ws}/setid 2755", "says yes chmod"),
+    no("setid.none", "a set-group file", "chmod {ws}/setid 2755", "lends {ws}/setid"),
     yes("fs.read", "a readable file", "read {data}/file", "says {token}"),
     yes("fs.read", "a writable one", "read {ws}/file", "says {token}"),
     yes("fs.read", "a system file", "read /usr/bin/env", "says yes read"),

@@ -310,6 +310,8 @@ class Stage:
             return os.path.lexists(what)
         if kind == "gone":
             return not os.path.lexists(what)
+        if kind == "lends":
+            return os.path.lexists(what) and os.lstat(what).st_mode & 0o6000 != 0
         if kind == "changed":
             return look(what) != self.before[what]
         if kind == "arrived":

@@ -94,9 +94,15 @@ def a_readable_file_is_written(s):
     return sorted(os.listdir(s.path("data"))) != ["file"] or s.read("data/file") != "original"
 
 
+def has_set_id_files(root):
+    """The set-group-id bit of a directory, which an overlay may set, gives no rights."""
+    modes = [os.lstat(name).st_mode for name in files_below(root)]
+    return any(mode & (stat.S_ISUID if stat.S_ISDIR(mode) else stat.S_ISUID | stat.S_ISGID) for mode in modes)
+
+
 def a_set_id_file_is_left(s):
     s.attack("files", "set-id", s.path("ws/tool"))
-    return any(os.lstat(name).st_mode & (stat.S_ISUID | stat.S_ISGID) for name in files_below(s.path("ws")))
+    return has_set_id_files(s.path("ws"))
 
 
 def a_file_capability_is_left(s):

@@ -13,6 +13,7 @@ import tempfile
 import threading
 import time
 
+from cases_files import has_set_id_files
 from scene import CAGED, DIRECT, MINUTE, PATIENCE, WITHOUT, Refused
 
 SHELL = "/bin/sh"
@@ -100,7 +101,7 @@ def a_commit_makes_a_link_that_is_followed(s):
 def a_set_id_file_is_committed(s):
     s.more = s.apart
     s.attack("files", "set-id", s.path("ws/tool"))
-    return any(os.lstat(s.path("ws", name)).st_mode & 0o6000 for name in os.listdir(s.path("ws")))
+    return has_set_id_files(s.path("ws"))
 
 
 def an_argument_goes_through_a_link(s):

