@@ -129,7 +129,8 @@ int main(int argc, char **argv)
     };
     struct turn *turns[] = {&ways[0].turn, &ways[1].turn, &ways[2].turn, &ways[3].turn};
     run_program(start);
-    turns_take(turns, sizeof(turns) / sizeof(turns[0]), atoi(argv[3]), atoi(argv[4]));
+    turns_take(turns, sizeof(turns) / sizeof(turns[0]), (int)strtol(argv[3], NULL, 10),
+               (int)strtol(argv[4], NULL, 10));
     run_program(end);
     turns_print_head();
     turns_print(turns, sizeof(turns) / sizeof(turns[0]));
