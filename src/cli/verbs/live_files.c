@@ -202,13 +202,14 @@ static int finish_target(const struct local *l, const char *path, bool tree, boo
                : fail_local(failure, path, errno);
 }
 
-/* A directory was removed by the library, unless it is complete. */
+/* The action may fail after its content is complete. A directory whose stream has ended is removed
+ * by the library. */
 static void drop_target(const struct local *l)
 {
-    if (l->temporary[0] && l->fd >= 0 && !l->standard)
+    if (l->temporary[0] && l->fd >= 0)
         (void)unlinkat(l->dir, l->temporary, 0);
     else if (l->temporary[0])
-        tc_cli_say("the received directory is %s, next to LOCAL", l->temporary);
+        (void)toolcage_stream_receive(-1, l->dir, l->temporary, 1, NULL, NULL);
 }
 
 /* ---- reports ---- */
@@ -297,19 +298,12 @@ static int get(const struct tc_args *args, struct local *local, struct tc_file_a
                struct tc_failure *failure)
 {
     bool tree = tc_args_has(args, "recursive"), force = tc_args_has(args, "force");
-    if (run_action(args, a, failure)) {
-        if (!tree)
-            drop_target(local);
-        return -1;
-    }
-    if (a->code) {
-        if (!tree)
-            drop_target(local);
-        return 0;
-    }
-    if (finish_target(local, args->operands[2], tree, force, a, failure)) {
+    int rc = run_action(args, a, failure);
+    if (!rc && !a->code)
+        rc = finish_target(local, args->operands[2], tree, force, a, failure);
+    if (rc || a->code) {
         drop_target(local);
-        return -1;
+        return rc;
     }
     if (a->file.left_out)
         tc_cli_say("%" PRId64 " links that lead out of the directory were left out",

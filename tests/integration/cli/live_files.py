@@ -302,6 +302,36 @@ def interrupted_get_publishes_nothing():
         check(leftovers(s.place.project) == [] and not os.path.exists(s.inside("x")), "nothing is left")
 
 
+KILLER = """
+import os, random, time
+if os.fork(): os._exit(0)
+os.setsid()
+for fd in range(3): os.dup2(os.open('/dev/null', os.O_RDWR), fd)
+until = time.monotonic() + 60
+while time.monotonic() < until:
+    for pid in filter(str.isdigit, os.listdir('/proc')):
+        if int(pid) not in (1, os.getpid()):
+            time.sleep(random.random() / 50)
+            try: os.kill(int(pid), 9)
+            except OSError: pass
+"""
+
+
+def directory_of_a_killed_get_is_removed():
+    with Files() as s:
+        s.file("x", "")
+        s.sh("mkdir d; echo content > d/x")
+        s.exec("python3", "-c", KILLER)
+        failed, until = 0, time.monotonic() + 50
+        while failed < 3 and time.monotonic() < until:
+            failed += s.get(s.inside("d"), s.local("d"), "-r").code != 0
+            if os.path.exists(s.local("d")):
+                os.rename(s.local("d"), s.local(f"d{len(os.listdir(s.local('')))}"))
+        check(failed > 0, "a command kills the process of a get")
+        left = leftovers(s.local(""))
+        check(left == [], "a directory whose get was killed after its content is removed", left)
+
+
 def changing_files_are_an_error():
     with Files() as s:
         s.file("x", "")
@@ -635,6 +665,7 @@ for part in (
     interrupted_put_publishes_nothing,
     transfers_do_not_hold_commands,
     interrupted_get_publishes_nothing,
+    directory_of_a_killed_get_is_removed,
     changing_files_are_an_error,
     sparse_files_stay_sparse,
     races_of_links_lead_nowhere,
