@@ -43,17 +43,21 @@ static int check_tree(struct tc_transfer_state *t, int parent, const char *name)
                         : 0;
 }
 
-/* Hashes a frame, and counts its bytes of a file. */
+/* Hashes a frame, and counts the size of a file with its holes, of which its bytes are a part. */
 static int note_frame(struct tc_transfer_state *t, const struct tc_frame *f)
 {
-    const uint32_t head[] = {f->kind, (uint32_t)f->len};
-    SHA256Update(&t->hash, (const unsigned char *)head, sizeof(head));
+    const uint32_t kinds[] = {f->kind, (uint32_t)f->len};
+    struct tc_carry_head head = {0};
+    SHA256Update(&t->hash, (const unsigned char *)kinds, sizeof(kinds));
     SHA256Update(&t->hash, (const unsigned char *)f->bytes, f->len);
-    if (f->kind == TC_FRAME_BYTES && f->len > sizeof(uint64_t))
-        t->bytes += (int64_t)(f->len - sizeof(uint64_t));
-    return t->bytes > t->most
-               ? tc_transfer_fail(t, NULL, "has more bytes than the limit allows (--max-size)", 0)
-               : 0;
+    if (f->kind == TC_FRAME_ENTRY && f->len >= sizeof(head))
+        memcpy(&head, f->bytes, sizeof(head));
+    if (head.kind != TC_CARRY_FILE)
+        return 0;
+    if (head.size > (uint64_t)(t->most - t->bytes))
+        return tc_transfer_fail(t, NULL, "has more bytes than the limit allows (--max-size)", 0);
+    t->bytes += (int64_t)head.size;
+    return 0;
 }
 
 static int send_frames(struct tc_transfer_state *t, struct tc_pack *pack)

@@ -371,6 +371,14 @@ def sparse_files_stay_sparse():
             1,
             "limit",
         )
+        s.sh("mkdir holed; truncate -s 8T holed/endless")
+        expect(
+            s.place,
+            "a sparse file in a directory is bounded by its size",
+            ["session", "get", "-r", "work", s.inside("holed"), s.local("holed")],
+            1,
+            "limit",
+        )
         os.truncate(s.file("vast", ""), 8 << 40)
         answer = s.put(s.local("vast"), s.inside("vast"), "--timeout", "1s")
         check(
