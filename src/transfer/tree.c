@@ -16,6 +16,17 @@
 
 /* ---- send ---- */
 
+/* A file of the kernel has size 0 and bytes nevertheless. */
+static bool is_unmeasured(const struct tc_walk_entry *e)
+{
+    char byte;
+    _autofd_ int fd =
+        e->st->stx_size
+            ? -1
+            : openat(e->dirfd, e->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    return fd >= 0 && pread(fd, &byte, 1, 0) != 0;
+}
+
 static int visit(void *userdata, const struct tc_walk_entry *e)
 {
     unsigned mode = e->st->stx_mode;
@@ -25,8 +36,10 @@ static int visit(void *userdata, const struct tc_walk_entry *e)
     if (!S_ISREG(mode) && !S_ISDIR(mode))
         return tc_transfer_fail(t, e->relative, "is not a file, directory or link", 0);
     int access = S_ISDIR(mode) ? R_OK | X_OK : R_OK;
-    return faccessat(e->dirfd, e->name, access, 0) < 0
-               ? tc_transfer_fail(t, e->relative, "cannot be read", errno)
+    if (faccessat(e->dirfd, e->name, access, 0) < 0)
+        return tc_transfer_fail(t, e->relative, "cannot be read", errno);
+    return S_ISREG(mode) && is_unmeasured(e)
+               ? tc_transfer_fail(t, e->relative, "is a file of the kernel, which has no size", 0)
                : 0;
 }
 

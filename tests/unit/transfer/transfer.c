@@ -436,6 +436,32 @@ static void directories_arrive_as_they_were(void **state)
     assert_int_equal(st.st_mode & 07777, 0750);
 }
 
+static void holes_of_a_directory_are_limited(void **state)
+{
+    (void)state;
+    struct tc_transfer_state t;
+    assert_int_equal(mkdirat(dir, "holed", 0755), 0);
+    _autofd_ int file = make_file("holed/file");
+    assert_int_equal(ftruncate(file, MOST + 1), 0);
+    _autofd_ int stream = start_sender(dir, "holed");
+    tc_transfer_init(&t, stream, MOST);
+    assert_int_equal(tc_transfer_receive_tree(&t, dir, "received"), -1);
+    assert_non_null(strstr(t.fault, "limit"));
+    assert_false(exists("received"));
+    (void)sender_code();
+}
+
+static void files_of_the_kernel_are_refused(void **state)
+{
+    (void)state;
+    struct tc_transfer_state t;
+    _autofd_ int kernel = open("/proc/sys/kernel", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    assert_true(kernel >= 0);
+    tc_transfer_init(&t, -1, MOST);
+    assert_int_equal(tc_transfer_send_tree(&t, kernel, "random"), -1);
+    assert_non_null(strstr(t.fault, "kernel"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -453,6 +479,8 @@ int main(void)
         cmocka_unit_test(entries_below_a_link_are_refused),
         cmocka_unit_test(mode_of_an_exchanged_directory_is_not_set),
         cmocka_unit_test(directories_arrive_as_they_were),
+        cmocka_unit_test(holes_of_a_directory_are_limited),
+        cmocka_unit_test(files_of_the_kernel_are_refused),
     };
     return cmocka_run_group_tests_name("transfer", tests, make_place, remove_place);
 }
