@@ -18,6 +18,8 @@
 #include "base/strv.h"
 
 enum { TC_CARRY_GRANTS_MAX = 1024, TC_CARRY_PATH_MAX = 4000 };
+/* Bytes of paths, for a `paths_max`: the average of a million names is 134. */
+enum { TC_CARRY_PATHS_MAX = 128 << 20 };
 
 /* The head of an ENTRY. The path follows, relative to the grant ("": the grant itself), then a
  * link's target. */
@@ -69,13 +71,15 @@ struct tc_inventory {
     struct tc_arena arena;
     struct tc_carry_seen *items;
     size_t count;
+    size_t paths;   /* bytes of all paths */
     char left[256]; /* the path at which the walk of the tree failed */
 };
 
 /* Lists the tree at `name` in `parent`; a missing tree is an empty inventory. Does not enter the
- * directories in `skip`, paths relative to the tree. -1 with errno; EFBIG: over `most` names. */
+ * directories in `skip`, paths relative to the tree. -1 with errno; EFBIG: over `most` names, or
+ * `paths_max` bytes of their paths. */
 int tc_inventory_take(struct tc_inventory *inventory, int parent, const char *name,
-                      const struct tc_strv *skip, size_t most);
+                      const struct tc_strv *skip, size_t most, size_t paths_max);
 void tc_inventory_done(struct tc_inventory *inventory);
 
 /* ---- pack.c: sends a tree as frames ---- */
@@ -93,6 +97,7 @@ struct tc_pack_root {
 struct tc_pack {
     struct tc_pack_root *roots;
     size_t count;
+    size_t paths_max;     /* in: bytes of all paths of a tree; SIZE_MAX at first */
     bool announces;       /* sends each grant's number and limits first */
     int64_t bytes, names; /* out of tc_pack_look(): the size of all trees */
     /* the position */
@@ -131,6 +136,7 @@ struct tc_unpack {
     int place;
     uid_t owner;          /* in: the owner of all entries; (uid_t)-1: the unpacking user */
     int64_t bytes, names; /* in: the remaining limit */
+    size_t paths_max;     /* in: bytes of directories' paths; TC_CARRY_PATHS_MAX at first */
     /* in: creates the storage of a writable directory; or NULL */
     int (*store)(int parent, const char *name, uint64_t bytes, uint64_t names);
     struct tc_unpack_root *roots;
@@ -153,8 +159,8 @@ struct tc_unpack {
         uint32_t grant;
         char *path;
         struct tc_carry_head head;
-    } * directories; /* their modes and times are set last */
-    size_t directory_count;
+    } * directories;               /* their modes and times are set last */
+    size_t directory_count, paths; /* bytes of their paths */
 };
 
 void tc_unpack_init(struct tc_unpack *unpack);

@@ -14,12 +14,18 @@
 struct taking {
     struct tc_inventory *inventory;
     const struct tc_strv *skip;
+    size_t paths_max;
     int errnum;
 };
 
 static int add_seen(struct taking *t, const char *path, const struct statx *st)
 {
     struct tc_inventory *c = t->inventory;
+    c->paths += strlen(path) + 1;
+    if (c->paths > t->paths_max) {
+        t->errnum = EFBIG;
+        return -1;
+    }
     char *kept = tc_arena_format(&c->arena, "%s", path);
     struct tc_carry_seen *seen = kept ? TC_PUSH(c->items, c->count) : NULL;
     if (!seen) {
@@ -81,9 +87,9 @@ static int walk_all(struct taking *t, int fd, size_t most)
 }
 
 int tc_inventory_take(struct tc_inventory *c, int parent, const char *name,
-                      const struct tc_strv *skip, size_t most)
+                      const struct tc_strv *skip, size_t most, size_t paths_max)
 {
-    struct taking t = {.inventory = c, .skip = skip};
+    struct taking t = {.inventory = c, .skip = skip, .paths_max = paths_max};
     struct statx st;
     *c = (struct tc_inventory){0};
     _autofd_ int fd = openat(parent, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);

@@ -18,7 +18,7 @@ enum { BLOCK = 512, PIECE = TC_MESSAGE_BYTES_MAX - (int)sizeof(uint64_t) };
 
 void tc_pack_init(struct tc_pack *p)
 {
-    *p = (struct tc_pack){.file = -1, .way = TC_WAY(-1)};
+    *p = (struct tc_pack){.paths_max = SIZE_MAX, .file = -1, .way = TC_WAY(-1)};
 }
 
 bool tc_pack_add(struct tc_pack *p, uint32_t grant, const char *path, bool writable)
@@ -52,8 +52,9 @@ int tc_pack_look(struct tc_pack *p, size_t most, size_t *ret_root)
         tc_inventory_done(&root->before);
         root->before = root->after;
         root->after = (struct tc_inventory){0};
-        if (root->parent >= 0 && tc_inventory_take(&root->after, root->parent, root->name,
-                                                   &root->skip, most - (size_t)p->names) < 0)
+        if (root->parent >= 0 &&
+            tc_inventory_take(&root->after, root->parent, root->name, &root->skip,
+                              most - (size_t)p->names, p->paths_max) < 0)
             return -1;
         p->names += (int64_t)root->after.count;
         for (size_t k = 0; k < root->after.count; k++)

@@ -21,6 +21,7 @@ void tc_unpack_init(struct tc_unpack *u)
 {
     *u = (struct tc_unpack){.place = -1, .owner = (uid_t)-1, .way = TC_WAY(-1), .file = -1};
     u->fresh = true;
+    u->paths_max = TC_CARRY_PATHS_MAX;
 }
 
 static bool add_root(struct tc_unpack *u, const struct tc_unpack_root *like, char *name)
@@ -149,6 +150,9 @@ static int close_file(struct tc_unpack *u)
 
 static int remember(struct tc_unpack *u, const struct tc_carry_head *head, const char *path)
 {
+    u->paths += strlen(path) + 1;
+    if (u->paths > u->paths_max)
+        return blame(u, "sent too many long names of directories");
     struct tc_unpack_directory *d = TC_PUSH(u->directories, u->directory_count);
     if (d)
         *d =

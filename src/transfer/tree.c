@@ -87,12 +87,22 @@ static int send_frames(struct tc_transfer_state *t, struct tc_pack *pack)
     return rc < 0 ? tc_transfer_fail(t, NULL, "cannot be read", errno) : 0;
 }
 
+static int look(struct tc_transfer_state *t, struct tc_pack *pack)
+{
+    size_t root;
+    if (tc_pack_look(pack, TC_TRANSFER_NAMES_MAX, &root) == 0)
+        return 0;
+    return errno == EFBIG ? tc_transfer_fail(t, NULL, "has too many or too long names", 0)
+                          : tc_transfer_fail(t, NULL, "cannot be read", errno);
+}
+
 /* Has the tree changed since its first inventory? Then a change would be sent now. */
 static int check_same(struct tc_transfer_state *t, struct tc_pack *pack)
 {
     _autobuf_ struct tc_buf out = TC_BUF_INIT;
-    size_t root;
-    if (tc_pack_look(pack, TC_TRANSFER_NAMES_MAX, &root) < 0 || tc_pack_next(pack, &out) < 0)
+    if (look(t, pack) < 0)
+        return -1;
+    if (tc_pack_next(pack, &out) < 0)
         return tc_transfer_fail(t, NULL, "cannot be read", errno);
     uint32_t kind = 0;
     memcpy(&kind, out.data, sizeof(kind));
@@ -105,8 +115,8 @@ static int check_same(struct tc_transfer_state *t, struct tc_pack *pack)
 int tc_transfer_send_tree(struct tc_transfer_state *t, int parent, const char *name)
 {
     struct tc_pack pack _auto_(tc_pack_done);
-    size_t at;
     tc_pack_init(&pack);
+    pack.paths_max = TC_CARRY_PATHS_MAX;
     struct tc_pack_root *root = TC_PUSH(pack.roots, pack.count);
     if (!root)
         return tc_transfer_fail(t, NULL, "out of memory", 0);
@@ -114,10 +124,8 @@ int tc_transfer_send_tree(struct tc_transfer_state *t, int parent, const char *n
         (struct tc_pack_root){.parent = fcntl(parent, F_DUPFD_CLOEXEC, 0), .name = strdup(name)};
     if (root->parent < 0 || !root->name)
         return tc_transfer_fail(t, NULL, "cannot be read", errno);
-    if (check_tree(t, parent, name) < 0)
+    if (check_tree(t, parent, name) < 0 || look(t, &pack) < 0)
         return -1;
-    if (tc_pack_look(&pack, TC_TRANSFER_NAMES_MAX, &at) < 0)
-        return tc_transfer_fail(t, NULL, "cannot be read", errno);
     t->names = pack.names;
     if (send_frames(t, &pack) < 0 || check_same(t, &pack) < 0)
         return -1;

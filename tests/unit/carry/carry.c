@@ -210,6 +210,11 @@ static void counts_before_it_sends(void **state)
     assert_int_equal(errno, EFBIG);
     assert_int_equal(root, 0);
     tc_pack_done(&pack);
+    begin_pack(&pack, "from", false);
+    pack.paths_max = sizeof("dir/link");
+    assert_int_equal(tc_pack_look(&pack, NAMES, &root), -1);
+    assert_int_equal(errno, EFBIG);
+    tc_pack_done(&pack);
 }
 
 /* Both sides have the same tree; one of them changes. */
@@ -459,6 +464,13 @@ static void counts_names_and_bytes(void **state)
     assert_int_equal(say(&u, &(struct said)BYTES_AT(0, "0123456789")), 0);
     assert_int_equal(say(&u, &(struct said)BYTES_AT(10, "x")), -1);
     assert_string_equal(u.fault, "sent more bytes than its grant allows");
+    tc_unpack_done(&u);
+    begin_unpack(&u, -1);
+    u.paths_max = sizeof("d1") + 1;
+    assert_true(tc_unpack_add(&u, top, "to", true));
+    assert_int_equal(say(&u, &(struct said)DIR_OF("d1")), 0);
+    assert_int_equal(say(&u, &(struct said)DIR_OF("d2")), -1);
+    assert_string_equal(u.fault, "sent too many long names of directories");
     tc_unpack_done(&u);
 }
 
