@@ -181,7 +181,7 @@ int tc_call_set_command(struct toolcage_call *call, size_t argc, const char *con
         if (!tc_strv_add(&copy, argv[i]))
             return tc_fail_memory(err);
     tc_strv_done(&call->argv);
-    call->shell = false;
+    call->shell = call->live_file = false;
     call->argv = copy;
     copy = (struct tc_strv){0};
     return 0;

@@ -28,9 +28,9 @@ static int check_action(const struct toolcage_call *call, const char *path, unsi
     if (!call->live_in[0])
         return fail_usage(err, call->id, "make it with toolcage_session_call()",
                           "only a call in a live session can be a file action");
-    if (call->argv.count || call->input.given)
+    if (call->argv.count || call->input.given || call->rows)
         return fail_usage(err, call->id, "make a call for each action",
-                          "the call has a command or standard input");
+                          "the call has a command, standard input or a terminal");
     if (!path[0] || flags & ~(unsigned)TOOLCAGE_TREE)
         return fail_usage(err, call->id,
                           "give the path of a file in the session, and no flag but "

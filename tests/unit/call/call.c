@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "call/live_files.h"
 #include "peer.h"
 #include "test.h"
 
@@ -600,6 +601,22 @@ static void misuse_is_an_error(void **state)
     strike(&s);
 }
 
+static void command_replaces_a_file_action(void **state)
+{
+    static const char *const argv[] = {"remove", "/tmp/x"};
+    struct stage s;
+    set_stage(&s, PEER_HONEST, "fine");
+    memcpy(s.call->live_in, s.call->id, sizeof(s.call->live_in));
+    assert_int_equal(tc_call_set_terminal(s.call, 24, 80, NULL), 0);
+    assert_int_equal(tc_live_stat(s.call, "/tmp/x", NULL), TOOLCAGE_EUSAGE);
+    s.call->rows = 0;
+    assert_int_equal(tc_live_stat(s.call, "/tmp/x", NULL), 0);
+    assert_true(s.call->live_file);
+    assert_int_equal(tc_call_set_command(s.call, TC_COUNT(argv), argv, NULL), 0);
+    assert_false(s.call->live_file);
+    strike(&s);
+}
+
 static int use_after_fork(struct stage *s)
 {
     struct toolcage_call *call = NULL;
@@ -742,6 +759,7 @@ int main(void)
         cmocka_unit_test(cancel_from_another_thread),
         cmocka_unit_test(cancel_before_start),
         cmocka_unit_test(misuse_is_an_error),
+        cmocka_unit_test(command_replaces_a_file_action),
         cmocka_unit_test(fork_is_noticed),
         cmocka_unit_test(forks_keep_nothing_alive),
         cmocka_unit_test(falls_back_in_order),
