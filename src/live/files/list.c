@@ -12,9 +12,11 @@
 #include "base/jsontext.h"
 #include "transfer/transfer.h"
 
-enum { NAMES_MAX = 10000 };
+/* A list leaves longer targets of links out, so that its size is bounded. */
+enum { NAMES_MAX = 10000, LISTED_TARGET_MAX = 800 };
 
-static void add_entry(struct tc_buf *out, int dir, const char *name, const struct stat *st)
+static void add_entry(struct tc_buf *out, int dir, const char *name, const struct stat *st,
+                      size_t target_max)
 {
     char mode[8], target[PATH_MAX];
     (void)snprintf(mode, sizeof(mode), "%04o", (unsigned)st->st_mode & 07777);
@@ -25,7 +27,7 @@ static void add_entry(struct tc_buf *out, int dir, const char *name, const struc
     tc_json_number(out, "bytes", (int64_t)st->st_size);
     tc_json_number(out, "modified", (int64_t)st->st_mtim.tv_sec);
     ssize_t n = S_ISLNK(st->st_mode) ? readlinkat(dir, name, target, sizeof(target)) : -1;
-    if (n >= 0)
+    if (n >= 0 && (size_t)n <= target_max)
         tc_json_bytes(out, "target", "target_base64", target, (size_t)n);
     tc_buf_adds(out, "}\n");
 }
@@ -57,7 +59,7 @@ static int send_names(struct tc_transfer_state *t, int fd, const struct tc_strv 
         if (fstatat(fd, names->items[i], &st, AT_SYMLINK_NOFOLLOW) < 0)
             continue; /* removed meanwhile */
         out.len = 0;
-        add_entry(&out, fd, names->items[i], &st);
+        add_entry(&out, fd, names->items[i], &st, LISTED_TARGET_MAX);
         if (out.failed)
             return tc_transfer_fail(t, NULL, "out of memory", 0);
         if (tc_transfer_add(t, out.data, out.len) < 0)
@@ -99,7 +101,7 @@ int tc_files_stat(const char *path)
     _autobuf_ struct tc_buf out = TC_BUF_INIT;
     if (tc_files_resolve(path, &p) < 0 || tc_files_need(&p) < 0)
         return -1;
-    add_entry(&out, p.dir, p.name, &p.st);
+    add_entry(&out, p.dir, p.name, &p.st, PATH_MAX);
     return out.failed ? tc_files_fail(path, "out of memory", 0)
                       : tc_write_all(STDOUT_FILENO, out.data, out.len);
 }

@@ -563,6 +563,21 @@ def many_names_are_bounded():
         )
 
 
+def long_targets_do_not_hide_a_list():
+    with Files() as s:
+        s.exec(
+            "python3",
+            "-c",
+            "import os\nos.mkdir('d')\nfor i in range(10000): os.symlink('\\1' * 4000, f'd/{i:05}')",
+        )
+        answer = s.place.run("session", "ls", "work", s.inside("d"))
+        check(
+            (answer.code, answer.out.count("\n")) == (0, 10000), "long targets do not hide a list", answer.err
+        )
+        answer = s.place.run("session", "stat", "--json", "work", s.inside("d/00000"))
+        check(len(json.loads(answer.out)["target"]) == 4000, "stat shows a long target", answer.err)
+
+
 def steering_names_are_held():
     with Place() as place:
         hooks = os.path.join(place.project, ".git/hooks")
@@ -680,6 +695,7 @@ for part in (
     directories_arrive_whole,
     names_are_hostile,
     many_names_are_bounded,
+    long_targets_do_not_hide_a_list,
     steering_names_are_held,
     rights_are_those_of_a_command,
     raw_client_gains_nothing,
