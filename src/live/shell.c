@@ -11,7 +11,8 @@
 
 /* The shell's own state, then saved by one program for both shells. A subshell writes it: a trap of
  * TEXT may run later. Options of `set` are not saved. The directory of a state whose directory no
- * longer exists stays, until TEXT changes to another; TEXT runs in an empty one. */
+ * longer exists stays, until TEXT changes to another; TEXT runs in an empty one. A shell that ends
+ * while it evaluates the state must not save the part that it has. */
 #define COMMON \
     "_toolcage_save() { if [ -z \"${_toolcage_saved-}\" ]; then _toolcage_saved=1; ( { set +eux; " \
     "_toolcage_dir=$PWD; [ \"$PWD\" != \"$_toolcage_gone\" ] || _toolcage_dir=$_toolcage_was; " \
@@ -21,9 +22,9 @@
     "_toolcage_enter() { _toolcage_was=$_toolcage_dir; if [ \"$_toolcage_was\" ]; then " \
     "if command cd -- \"$_toolcage_was\"; then OLDPWD=$_toolcage_old; else " \
     "_toolcage_gone=$(mktemp -d) && command cd -- \"$_toolcage_gone\" && " \
-    "rmdir -- \"$_toolcage_gone\" || command cd /proc; fi; fi; set -- ${_toolcage_status:-0}; " \
-    "unset _toolcage_dir _toolcage_old _toolcage_status; return $1; }; " \
-    "trap '{ _toolcage_save $?; } 2>/dev/null' EXIT; "
+    "rmdir -- \"$_toolcage_gone\" || command cd /proc; fi; fi; " \
+    "trap '{ _toolcage_save $?; } 2>/dev/null' EXIT; set -- ${_toolcage_status:-0}; " \
+    "unset _toolcage_dir _toolcage_old _toolcage_status; return $1; }; "
 
 #define RUN \
     "_toolcage_text=$1; shift; eval \"$_toolcage_state\" 2>/dev/null; _toolcage_enter; " \
