@@ -6,22 +6,26 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define TC_STATE_END "\n" TC_STATE_MARK "\n"
 
-/* Memory that only a session's PID 1 touches: the bytes of the last state. */
+/* Memory that only a session's PID 1 touches: a file with the last state. No command has it,
+ * because processes of earlier commands would change the text that later ones evaluate. */
 static int last = -1;
-static off_t from, to;
+
+/* A command may change the file meanwhile. */
+static int copy_part(int fd, off_t from, off_t to)
+{
+    int copy = memfd_create("shell", MFD_CLOEXEC);
+    while (copy >= 0 && from < to && sendfile(copy, fd, &from, (size_t)(to - from)) > 0)
+        ;
+    return copy;
+}
 
 int tc_shell_state_open(off_t *ret_old)
 {
-    int fd = memfd_create("shell", MFD_CLOEXEC);
-    off_t at = from;
-    /* a command that still writes to the file may have made it shorter */
-    while (fd >= 0 && last >= 0 && at < to && sendfile(fd, last, &at, (size_t)(to - at)) > 0)
-        ;
+    int fd = copy_part(last, 0, last < 0 ? 0 : lseek(last, 0, SEEK_END));
     *ret_old = fd < 0 ? 0 : lseek(fd, 0, SEEK_CUR);
     if (fd >= 0 && lseek(fd, 0, SEEK_SET) == 0)
         return fd;
@@ -30,25 +34,24 @@ int tc_shell_state_open(off_t *ret_old)
     return -1;
 }
 
-static bool is_complete(int fd, off_t old, off_t size)
+static bool is_complete(int fd, off_t from, off_t to)
 {
     char end[sizeof(TC_STATE_END) - 1];
-    return size - old >= (off_t)sizeof(end) && size - old <= TC_STATE_MAX &&
-           pread(fd, end, sizeof(end), size - (off_t)sizeof(end)) == (ssize_t)sizeof(end) &&
+    return to - from >= (off_t)sizeof(end) && to - from <= TC_STATE_MAX &&
+           pread(fd, end, sizeof(end), to - (off_t)sizeof(end)) == (ssize_t)sizeof(end) &&
            memcmp(end, TC_STATE_END, sizeof(end)) == 0;
 }
 
 void tc_shell_state_close(int fd, off_t old)
 {
-    struct stat st;
-    bool taken = fstat(fd, &st) == 0 && is_complete(fd, old, st.st_size);
-    if (taken) {
-        int before = last;
-        last = fd;
-        from = old;
-        to = st.st_size;
-        fd = before;
+    off_t end = lseek(fd, 0, SEEK_END);
+    int copy = is_complete(fd, old, end) ? copy_part(fd, old, end) : -1;
+    (void)close(fd);
+    if (copy >= 0 && is_complete(copy, 0, lseek(copy, 0, SEEK_END))) {
+        fd = last;
+        last = copy;
+        copy = fd;
     }
-    if (fd >= 0)
-        (void)close(fd);
+    if (copy >= 0)
+        (void)close(copy);
 }

@@ -149,7 +149,17 @@ def state_is_bounded_and_private():
         s.says("echo on", "on\n", "a broken state does not end the shell")
         s.do("truncate -s 4T /proc/$$/fd/10; sleep 0; : > /proc/$$/fd/10; cd /usr")
         check(s.do("echo on").out == "on\n", "a command may spoil its own state")
-        s.do("cd /usr; X=1")
+        s.do("printf 'cd /usr; A=whole; sleep 2\\n_toolcage_dir=/bin\\n#end\\n' >&10; kill -9 $$")
+        answer = s.do("true", "--timeout", "1s")
+        check(answer.code == 124, "a state may last longer than its command", answer)
+        s.says(
+            "pwd; echo $A", "/bin\nwhole\n", "a command that ends before it has its state leaves it as it was"
+        )
+        late = "printf 'echo late; X=2\\n###########' | dd of=/proc/self/fd/10 conv=notrunc oflag=seek_bytes"
+        late = f"while sleep 0.1; do {late} seek=$at; done"
+        s.do(f"cd /usr; X=1; at=$(stat -Lc %s /proc/$$/fd/10); ({late}) >/dev/null 2>&1 &")
+        time.sleep(0.5)
+        s.says("echo $X", "1\n", "a process that a command left does not change the state")
         found = s.sh("ls -A /tmp /dev/shm; ls -l /proc/*/fd 2>/dev/null | grep -c shell")
         check(found.out.strip().endswith("0") and "shell" not in found.out, "no file has the state", found)
         other = s.place.run("session", "start", "other")
