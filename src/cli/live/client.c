@@ -90,6 +90,10 @@ static int send_option(struct client *c, const struct tc_given *given, struct tc
 
 static int fail_send(struct tc_failure *failure)
 {
+    if (errno == E2BIG)
+        return tc_failure_set(
+            failure, TOOLCAGE_EUSAGE, "write it to a file of the session (toolcage session put)",
+            "an argument of the command is longer than %d KiB", TC_WIRE_MAX >> 10);
     return tc_failure_set(failure, TOOLCAGE_ESYSTEM, "toolcage session list",
                           "the session's owner did not take the command: %s", strerror(errno));
 }

@@ -20,6 +20,10 @@ int tc_wire_send(int sock, char kind, const void *bytes, size_t length, int fd, 
     struct iovec parts[] = {{&kind, 1}, {(void *)(uintptr_t)bytes, length}};
     struct msghdr msg = {.msg_iov = parts, .msg_iovlen = length ? 2 : 1};
     ssize_t n;
+    if (length > TC_WIRE_MAX) {
+        errno = E2BIG;
+        return -1;
+    }
     if (fd >= 0) {
         msg.msg_control = control.bytes;
         msg.msg_controllen = sizeof(control.bytes);

@@ -47,8 +47,8 @@ enum {
     TC_WIRE_EXIT = 'x', /* one byte: the exit code; the last packet */
 };
 
-/* Sends a packet, with an fd (-1: none). 0, or -1 with errno; EAGAIN with `now` on a full socket.
- */
+/* Sends a packet, with an fd (-1: none). 0, or -1 with errno; EAGAIN with `now` on a full
+ * socket, E2BIG if there are too many bytes. */
 int tc_wire_send(int sock, char kind, const void *bytes, size_t length, int fd, bool now);
 /* Receives a packet of up to TC_WIRE_MAX bytes after its kind. Its length without the kind; -1 with
  * errno, 0 of which is the end. *ret_fd (may be NULL) is its fd or -1. */

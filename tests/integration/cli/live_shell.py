@@ -202,6 +202,14 @@ def options_are_checked():
                 125,
                 "combined",
             )
+        long = ["x" * 60000] * 3
+        expect(
+            s.place,
+            "a text is bounded",
+            ["session", "exec", "--shell", "work", "true", *long],
+            125,
+            "longer than",
+        )
         expect(s.place, "a shell needs a command", ["session", "exec", "--shell", "work"], 125, "no command")
 
 
