@@ -298,9 +298,9 @@ int tc_call_set_terminal(struct toolcage_call *call, int rows, int columns,
     int r = check_new(call, err);
     if (r == 0)
         r = check_size(rows, columns, err);
-    if (r == 0 && call->lifetime_ms)
+    if (r == 0 && (call->lifetime_ms || call->live_file))
         r = fail_usage(err, "terminal", "give one to the session's commands",
-                       "a live session has no terminal");
+                       "a live session and its file actions have no terminal");
     if (r < 0)
         return r;
     if (call->input.bytes)

@@ -5,10 +5,11 @@ harmful output passes, and the user's terminal is restored."""
 
 import os
 import signal
+import socket
 import time
 
 from at_terminal import PROMPT, User
-from cli import check, expect, finish, require_user
+from cli import check, expect, finish, require_user, running_as
 from live_scene import Session, gone, new_mark, runs
 
 HINT = "cannot be combined with --tty"
@@ -163,6 +164,19 @@ def many_terminals_are_bounded():
         check(s.sh("echo on").out == "on\n", "commands without a terminal run meanwhile")
 
 
+def file_action_has_no_terminal():
+    """As the owner tells another client than this program's."""
+    with Tty() as s, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as owner:
+        owner.settimeout(20)
+        owner.connect(os.path.join(s.place.home, ".local/state/toolcage/live/work"))
+        for packet in (b"z24 80 xterm", b"astat", b"a/tmp", b"a", b"a", b"b"):
+            owner.send(packet)
+        answer = owner.recv(4096)
+        check(
+            answer[:1] == b"m" and b"a terminal" in answer, "a file action with a terminal is refused", answer
+        )
+
+
 def options_are_checked():
     with Tty() as s:
         for option in ("--detach", "--json", "--stdin=pass"):
@@ -196,6 +210,7 @@ for part in (
     output_is_filtered_and_held,
     no_terminal_is_reached_from_inside,
     many_terminals_are_bounded,
+    *([file_action_has_no_terminal] if running_as() == "self" else []),
     options_are_checked,
 ):
     part()
