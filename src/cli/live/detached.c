@@ -102,12 +102,28 @@ static size_t count_of(const struct tc_detached_list *list)
     return n;
 }
 
+static int code_of(const struct tc_detached *d)
+{
+    const struct toolcage_result *result = toolcage_call_result(d->call);
+    return result ? toolcage_result_shell_code(result) : TC_EXIT_FAILURE;
+}
+
+static void forget(struct tc_detached_list *list, struct tc_detached *d)
+{
+    int code = code_of(d);
+    if (code && !list->failed) {
+        list->failed = d->id;
+        list->failed_code = code;
+    }
+    tc_detached_remove(list, d);
+}
+
 static void forget_oldest(struct tc_detached_list *list)
 {
     size_t ended = count_of(list) - tc_detached_running(list), i = 0;
     while (ended > TC_DETACHED_ENDED_MAX && i < TC_DETACHED_MAX && list->all[i])
         if (list->all[i]->done && !list->all[i]->watchers) {
-            tc_detached_remove(list, list->all[i]);
+            forget(list, list->all[i]);
             ended--;
         } else {
             i++;
@@ -179,15 +195,12 @@ int tc_detached_signal(const struct tc_detached_list *list, const char *name, co
     return toolcage_session_signal(d->call, number, tc_failure_error(failure)) ? -1 : 0;
 }
 
-static int code_of(const struct tc_detached *d)
+int tc_detached_codes(struct tc_detached_list *list, FILE *out)
 {
-    const struct toolcage_result *result = toolcage_call_result(d->call);
-    return result ? toolcage_result_shell_code(result) : TC_EXIT_FAILURE;
-}
-
-int tc_detached_codes(const struct tc_detached_list *list, FILE *out)
-{
-    int first = 0;
+    int first = list->failed ? list->failed_code : 0;
+    if (list->failed)
+        (void)fprintf(out, "%u %d\n", list->failed, first);
+    list->failed = 0;
     for (size_t i = 0; i < TC_DETACHED_MAX && list->all[i]; i++) {
         int code = code_of(list->all[i]);
         (void)fprintf(out, "%u %d\n", list->all[i]->id, code);

@@ -33,6 +33,8 @@ struct tc_detached {
 struct tc_detached_list {
     struct tc_detached *all[TC_DETACHED_MAX]; /* by age; NULL after the last */
     unsigned last_id;
+    unsigned failed; /* the first forgotten command that failed; 0: none */
+    int failed_code;
 };
 
 /* Keeps the call, which is not started yet, and its output. NULL: out of memory. Borrowed. */
@@ -48,8 +50,8 @@ struct tc_detached *tc_detached_find(const struct tc_detached_list *list, const 
 int tc_detached_signal(const struct tc_detached_list *list, const char *name, const char *text,
                        struct tc_failure *failure);
 /* Prints a line "ID CODE" for each command, and returns the first code that is not 0, or 0. All
- * have ended. */
-int tc_detached_codes(const struct tc_detached_list *list, FILE *out);
+ * have ended. The first one that failed and was forgotten since the last time is among them. */
+int tc_detached_codes(struct tc_detached_list *list, FILE *out);
 size_t tc_detached_running(const struct tc_detached_list *list);
 /* Takes the output and the results that are ready. */
 void tc_detached_dispatch(struct tc_detached_list *list);

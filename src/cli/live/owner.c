@@ -349,7 +349,7 @@ static int pass_signal(const struct server *s, struct client *c, const char *tex
     return 0;
 }
 
-static void tell_all(const struct server *s, struct client *c)
+static void tell_all(struct server *s, struct client *c)
 {
     char *text = NULL;
     size_t size = 0;
@@ -379,7 +379,7 @@ static bool queue_output(struct client *c)
 }
 
 /* Queues what a watching client can be sent. False: nothing. */
-static bool serve_watcher(const struct server *s, struct client *c)
+static bool serve_watcher(struct server *s, struct client *c)
 {
     const struct tc_detached *d = c->watched;
     if (!c->watches || c->last || (c->watches != TC_WIRE_WAIT && queue_output(c)))

@@ -157,6 +157,12 @@ def kept_output_is_bounded():
         s.place.run("session", "wait", "work")
         kept = s.info()["detached"]
         check(len(kept) == 16 and kept[-1]["id"] == 22, "the oldest ended commands are forgotten", kept)
+        s.detach("exit 5")
+        for _ in range(17):
+            s.detach("true")
+        answer = s.place.run("session", "wait", "work")
+        check(answer.out.startswith("7 3\n") and answer.code == 3, "wait knows a forgotten failure", answer)
+        check(s.place.run("session", "wait", "work").code == 0, "and tells it once")
         expect(
             s.place,
             "a forgotten command is unknown",
