@@ -282,6 +282,19 @@ static int set_command(struct client *c, struct toolcage_error **err)
                                            err);
 }
 
+/* Clients that stay leave places for others. */
+static int check_stay(const struct server *s, struct tc_failure *failure)
+{
+    size_t staying = 0;
+    for (size_t i = 0; i < CLIENTS_MAX; i++)
+        staying += s->clients[i].started || s->clients[i].watches;
+    return staying < COMMANDS_MAX
+               ? 0
+               : tc_failure_set(failure, TOOLCAGE_EBACKEND, "end one of them",
+                                "the session serves %d clients that wait for commands, its maximum",
+                                COMMANDS_MAX);
+}
+
 static int run_detached(struct server *s, struct client *c, struct tc_failure *failure)
 {
     struct toolcage_error **err = tc_failure_error(failure);
@@ -313,7 +326,7 @@ static int run(struct server *s, struct client *c, struct tc_failure *failure)
     if (commands >= COMMANDS_MAX)
         return tc_failure_set(failure, TOOLCAGE_EBACKEND, "wait until one of them has ended",
                               "the session runs %d commands, its maximum", COMMANDS_MAX);
-    if (need_call(s, c, failure))
+    if ((!c->detach && check_stay(s, failure)) || need_call(s, c, failure))
         return -1;
     if (c->detach)
         return run_detached(s, c, failure);
@@ -331,6 +344,8 @@ static int watch(const struct server *s, struct client *c, char kind, const char
                  struct tc_failure *failure)
 {
     bool all = kind == TC_WIRE_WAIT && !*id;
+    if (check_stay(s, failure))
+        return -1;
     c->watched = all ? NULL : tc_detached_find(&s->detached, s->owner->name, id, failure);
     if (!c->watched && !all)
         return -1;
@@ -522,21 +537,28 @@ static void read_client(struct server *s, struct client *c)
     }
 }
 
-/* Clients that do not complete their request, or do not read a short answer, keep no place from
- * others. */
+/* A place for a new client; NULL: there is none. Clients that do not complete their request, or do
+ * not read a short answer, keep no place from others. */
+static struct client *find_place(struct server *s, int64_t now)
+{
+    struct client *stale = NULL;
+    for (struct client *c = s->clients; c < s->clients + CLIENTS_MAX; c++) {
+        if (c->fd < 0)
+            return c;
+        if (!stale && !c->started && !c->ends && !c->watches && now - c->since > REQUEST_MS)
+            stale = c;
+    }
+    return stale;
+}
+
 static void accept_clients(struct server *s)
 {
     int64_t now = tc_cli_now_ms();
-    for (size_t i = 0; i < CLIENTS_MAX; i++) {
-        struct client *c = &s->clients[i];
-        bool stale =
-            c->fd >= 0 && !c->started && !c->ends && !c->watches && now - c->since > REQUEST_MS;
-        if (c->fd >= 0 && !stale)
-            continue;
+    for (struct client *c; (c = find_place(s, now));) {
         int fd = tc_place_accept(s->owner->listener);
         if (fd < 0)
             return;
-        if (stale)
+        if (c->fd >= 0)
             drop_client(c);
         *c = (struct client){.fd = fd, .pipe = -1, .since = now};
     }

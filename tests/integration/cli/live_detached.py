@@ -220,6 +220,28 @@ def commands_last_and_end():
         check(s.sh("echo on").out == "on\n", "an ended command makes room")
 
 
+def waiting_clients_leave_places():
+    with Detaching() as s:
+        ident = s.detach("exec sleep 1000")
+        waiting = [
+            s.place.popen(
+                "session", "wait", "work", ident, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
+            for _ in range(72)
+        ]
+        until = time.monotonic() + 30
+        while sum(p.poll() is not None for p in waiting) < 8 and time.monotonic() < until:
+            time.sleep(0.1)
+        refused = [p.returncode for p in waiting if p.poll() is not None]
+        check(refused == [125] * 8, "64 clients may wait at once", refused)
+        check(s.sh("true").code == 125, "commands in the foreground wait, too")
+        check(s.info() is not None, "the session can be described meanwhile")
+        p = s.place.popen("session", "end", "work", stdout=subprocess.DEVNULL)
+        check(p.wait(timeout=20) == 0, "the session can be ended meanwhile", p.returncode)
+        for p in waiting:
+            p.wait(timeout=20)
+
+
 def options_are_checked():
     with Detaching() as s:
         for name, args, text in (
@@ -263,6 +285,7 @@ for part in (
     clients_come_and_leave,
     kept_output_is_bounded,
     commands_last_and_end,
+    waiting_clients_leave_places,
     options_are_checked,
 ):
     part()
