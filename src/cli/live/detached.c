@@ -219,9 +219,10 @@ size_t tc_detached_running(const struct tc_detached_list *list)
 
 void tc_detached_dispatch(struct tc_detached_list *list)
 {
-    for (size_t i = 0; i < TC_DETACHED_MAX && list->all[i]; i++)
+    bool ended = false;
+    for (size_t i = 0; i < TC_DETACHED_MAX && list->all[i] && !ended; i++)
         if (!list->all[i]->done)
-            list->all[i]->done = toolcage_call_dispatch(list->all[i]->call, NULL) != 0;
+            ended = list->all[i]->done = toolcage_call_dispatch(list->all[i]->call, NULL) != 0;
     forget_oldest(list);
 }
 

@@ -53,7 +53,8 @@ int tc_detached_signal(const struct tc_detached_list *list, const char *name, co
  * have ended. The first one that failed and was forgotten since the last time is among them. */
 int tc_detached_codes(struct tc_detached_list *list, FILE *out);
 size_t tc_detached_running(const struct tc_detached_list *list);
-/* Takes the output and the results that are ready. */
+/* Takes the output that is ready, and at most one result: a result with much output takes time and
+ * memory. */
 void tc_detached_dispatch(struct tc_detached_list *list);
 /* The output after the position *at, a piece at a time; false: there is no more. *ret_lost: earlier
  * output was dropped meanwhile. The bytes are borrowed until the next dispatch. */

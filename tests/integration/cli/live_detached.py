@@ -179,6 +179,18 @@ def kept_output_is_bounded():
         )
 
 
+def many_results_take_little_memory():
+    with Detaching("--output", "4MiB") as s:
+        for _ in range(48):
+            s.detach("head -c 4000000 /dev/zero; exec sleep 1000")
+        time.sleep(1)
+        s.sh("kill -9 -1")
+        s.place.run("session", "wait", "work")
+        with open(f"/proc/{s.info()['pid']}/status", encoding="ascii") as file:
+            most = next(int(line.split()[1]) for line in file if line.startswith("VmHWM"))
+        check(most < 370 << 10, "commands that end at once do not all keep their results", most)
+
+
 def commands_last_and_end():
     with Detaching("--idle", "2s") as s:
         mark = new_mark()
@@ -284,6 +296,7 @@ for part in (
     signals_reach_the_processes,
     clients_come_and_leave,
     kept_output_is_bounded,
+    many_results_take_little_memory,
     commands_last_and_end,
     waiting_clients_leave_places,
     options_are_checked,
