@@ -124,11 +124,24 @@ void tc_mcp_answered(struct tc_mcp_session *session, const json_t *id, const jso
 /* ---- a stateless client: the question is the result, and the answer comes with another call ----
  */
 
+/* Of the questions; one that is not in use counts as the oldest. */
+static size_t oldest_slot(const struct tc_mcp *server)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < TC_MCP_OPEN_MAX; i++) {
+        if (!server->open[i].digest)
+            return i;
+        if (server->open[i].asked_ms < server->open[found].asked_ms)
+            found = i;
+    }
+    return found;
+}
+
 static int answer_with_question(struct tc_mcp_call *c, const json_t *subject, const char *digest)
 {
     struct tc_mcp *server = c->request.session->server;
     char *copy = strdup(digest);
-    size_t slot = ++server->asked % TC_MCP_OPEN_MAX;
+    size_t slot = oldest_slot(server);
     free(server->open[slot].digest);
     server->open[slot].digest = copy;
     server->open[slot].asked_ms = tc_mcp_now_ms();
