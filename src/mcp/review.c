@@ -178,6 +178,8 @@ bool tc_mcp_review(struct tc_mcp_call *c, const struct toolcage_result *result)
         return false;
     if (server->stopping)
         note_staged(c, unanswered);
+    else if (c->forgotten)
+        note_staged(c, "its client has closed the connection");
     else if (tc_mcp_is_crowded(server))
         note_staged(c, "8 other calls wait for an approval");
     else if (!tc_mcp_engine(server, NULL) &&
