@@ -326,6 +326,15 @@ void tc_mcp_stop(struct tc_mcp *server)
     }
 }
 
+/* Without a response. */
+static void drop_request(struct tc_mcp_request *request)
+{
+    struct tc_mcp_session *session = request->session;
+    if (session && session->end && request->asker)
+        session->end(session, request->asker);
+    tc_mcp_drop(request);
+}
+
 static void end_call(struct tc_mcp *server, size_t index, struct toolcage_error *err)
 {
     struct tc_mcp_call *c = &server->calls[index];
@@ -345,7 +354,7 @@ static void end_call(struct tc_mcp *server, size_t index, struct toolcage_error 
     if (c->ended && !c->cancelled && !c->resumes)
         tc_mcp_review_unanswered(c, NULL);
     if (c->cancelled || c->resumes) {
-        tc_mcp_drop(&c->request);
+        drop_request(&c->request);
         toolcage_error_free(err);
     } else if (result) {
         answer_result(c, result);

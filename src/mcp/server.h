@@ -92,6 +92,8 @@ struct tc_mcp_session {
      * much for a client that does not read. */
     enum tc_mcp_told (*notify)(struct tc_mcp_session *session, void *asker, const char *text,
                                size_t length);
+    /* The request of `asker` gets no response: it was cancelled. NULL: not called. */
+    void (*end)(struct tc_mcp_session *session, void *asker);
 };
 
 /* One request that is being answered. */

@@ -46,6 +46,7 @@ struct tc_client *tc_client_new(struct tc_web *web, bool once)
     client->core.send = tc_exchange_send;
     client->core.request = tc_exchange_notify;
     client->core.notify = tc_exchange_notify;
+    client->core.end = tc_exchange_end;
     client->web = web;
     client->used_ms = tc_mcp_now_ms();
     client->next = web->clients;
@@ -73,10 +74,10 @@ void tc_client_free(struct tc_client *client)
 {
     if (!client)
         return;
-    tc_session_leave(&client->core);
     for (struct tc_exchange *e = client->web->exchanges; e; e = e->next)
         if (e->client == client && e != client->stream && !e->status && !e->ended)
             tc_exchange_refuse(e, 404, TC_RPC_REQUEST, "the session has ended");
+    tc_session_leave(&client->core);
     if (client->stream) {
         client->stream->client = NULL;
         client->stream->ended = true;

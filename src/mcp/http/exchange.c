@@ -134,6 +134,20 @@ enum tc_mcp_told tc_exchange_notify(struct tc_mcp_session *session, void *asker,
     return tc_stream_put(exchange, "message", text) ? TC_MCP_TOLD : TC_MCP_LOST;
 }
 
+void tc_exchange_end(struct tc_mcp_session *session, void *asker)
+{
+    struct tc_client *client = (struct tc_client *)session;
+    struct tc_exchange *exchange = client->old ? NULL : asker;
+    if (!exchange || exchange->gone || exchange->status || exchange->ended)
+        return;
+    if (!exchange->streaming && !exchange->takes_stream) {
+        tc_exchange_accept(exchange);
+        return;
+    }
+    exchange->streaming = exchange->ended = true;
+    tc_exchange_wake(exchange);
+}
+
 /* Queues the response if it exists, else suspends the connection. */
 static enum MHD_Result respond(struct tc_exchange *exchange)
 {
@@ -424,6 +438,7 @@ void tc_exchange_completed(void *web, struct MHD_Connection *connection, void **
     if (!exchange)
         return;
     *context = NULL;
+    exchange->gone = true;
     *exchange->at = exchange->next;
     if (exchange->next)
         exchange->next->at = exchange->at;

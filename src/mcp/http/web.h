@@ -175,6 +175,8 @@ bool tc_exchange_send(struct tc_mcp_session *session, void *asker, int code, con
 /* On the stream of the request, which begins with the first one. */
 enum tc_mcp_told tc_exchange_notify(struct tc_mcp_session *session, void *asker, const char *text,
                                     size_t length);
+/* Ends a request that gets no response. */
+void tc_exchange_end(struct tc_mcp_session *session, void *asker);
 /* The client closed the connection, so no response can be sent. */
 void tc_exchange_lose(struct tc_exchange *exchange);
 void tc_exchanges_tick(struct tc_web *web, int64_t now_ms);

@@ -4,6 +4,7 @@
 no answer is a no."""
 
 import json
+import threading
 import time
 
 import scene
@@ -19,6 +20,9 @@ arguments.script = { type = "string" }
 filesystem.writable = ["PROJECT"]
 workspace = { mode = "copy", commit = "ask" }
 memory = { max = "256MiB", by = "any" }
+[tool.nap]
+backend = "process"
+command = ["sleep", "30"]
 [audit]
 """
 CAN = {**STATELESS, "io.modelcontextprotocol/clientCapabilities": {"elicitation": {"form": {}}}}
@@ -181,6 +185,53 @@ def no_answer_is_a_no(place, policy):
             )
 
 
+def cancelled_calls_end_their_streams(place, policy):
+    def cancel(client):
+        body = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
+        return web.send(body, client.heads)
+
+    with Web(place, policy, "--elicit") as web:
+        client = Client(web)
+        call = client.call("say", {"text": "x"})
+        question = call.message()
+        call.connection.sock.settimeout(10)  # less than between two comments
+        cancel(client)
+        withdrawn = call.message()
+        cli.check(
+            withdrawn["params"]["requestId"] == question["id"] and call.message() is None,
+            "a cancelled call's stream ends after its question was withdrawn",
+            withdrawn,
+        )
+        for accept in ("application/json, text/event-stream", "application/json"):
+            found = []
+            head = {"Accept": accept}
+            waiting = threading.Thread(
+                target=lambda head=head, found=found: found.append(client.call("nap", {}, **head)),
+                daemon=True,
+            )
+            waiting.start()
+            time.sleep(1)
+            cancel(client)
+            waiting.join(30 * scene.PATIENCE)
+            cli.check(found and found[0].message() is None, f"and that of a running call: {accept}", found)
+
+
+def newer_questions_replace_older_ones(place, policy):
+    """The table of questions to stateless clients has 64 places."""
+    params = {"name": "say", "arguments": {"text": "x"}}
+    with Web(place, policy, "--elicit") as web:
+        asked = alone(web, params)
+        client = Client(web)
+        for i in range(63):
+            call = client.call("say", {"text": str(i)}, i)
+            client.answer(call.message(), {"action": "decline"})
+            call.close()
+        alone(web, params)
+        told = {"requestState": asked["requestState"], "inputResponses": {"approval": YES}}
+        result = alone(web, {**params, **told})
+        cli.check("said x" in str(result), "a session's questions replace no stateless client's", result)
+
+
 def changes_wait_for_their_client(place, policy):
     script = {"script": f"cd {place.project}; echo two >> a"}
     with Web(place, policy, "--elicit") as web:
@@ -218,6 +269,24 @@ def changes_wait_for_their_client(place, policy):
         call = client.call("edit", script)
         call.message()
         call.close()
+        stream = web.connect()
+        stream.request("GET", "/mcp", headers=web.heads({**client.heads, "Accept": "text/event-stream"}))
+        events = stream.getresponse()
+        params = {"name": "edit", "arguments": {"script": "sleep 1; " + script["script"]}}
+        posted = web.connect()
+        body = json.dumps({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params}).encode()
+        posted.request("POST", "/mcp", body, web.heads(client.heads))
+        time.sleep(0.5)
+        posted.close()
+        scene.until(lambda: len(staged(place)) == 2)
+        web.send(None, client.heads, method="DELETE")
+        seen = events.read().decode()
+        stream.close()
+        cli.check(
+            len(staged(place)) == 2 and "elicitation" not in seen,
+            "a client that closed the call's connection is not asked on another stream",
+            seen,
+        )
         cli.check(
             scene.until(lambda: staged(place)) and read(place, "a") == "two\ntwo\n",
             "changes of a client that is gone stay staged",
@@ -268,6 +337,8 @@ with cli.Place() as place:
         question_is_on_the_stream_of_its_call,
         other_clients_answer_nothing,
         no_answer_is_a_no,
+        cancelled_calls_end_their_streams,
+        newer_questions_replace_older_ones,
         changes_wait_for_their_client,
         queue_works_over_http,
         results_have_receipts,
