@@ -207,21 +207,33 @@ static bool read_url(const struct json *j, struct tc_adopt_server *server, struc
     return server->url;
 }
 
+/* A login, or headers in another form, would be lost: OAuth, headersHelper, authProviderType,
+ * bearerToken. */
+static bool check_member(const struct json *j, struct tc_adopt_server *server, struct tc_slice key)
+{
+    static const char *const parts[] = {"auth", "header",      "token",
+                                        "cert", "requestInit", "requestOptions"};
+    _autofree_ char *name = decode(j, key);
+    for (size_t i = 0; name && i < TC_COUNT(parts); i++)
+        if (strcasestr(name, parts[i]) && strcmp(name, "headers") != 0)
+            tc_adopt_unclear(server, "the agent logs in to it (OAuth), or sends it other headers");
+    return name;
+}
+
 /* Every other member stays in the settings. */
 static bool read_remote(const struct json *j, struct tc_adopt_server *server,
                         struct tc_slice object)
 {
     static const char *const urls[] = {"url", "serverUrl", "httpUrl"};
     static const char *const types[] = {"http", "streamable-http", "streamableHttp", "remote"};
-    static const char *const logins[] = {"oauth", "auth"};
     for (struct tc_scan_each each = tc_scan_walk(object); tc_scan_next(&each);) {
         struct tc_adopt_range member = {range_of(j, each.key).at, range_of(j, each.value).end};
         struct tc_adopt_range *added = TC_PUSH(server->members, server->member_count);
         if (!added)
             return tc_adopt_no_memory(j->r);
         *added = member;
-        if (is_among(each.key, logins, TC_COUNT(logins)))
-            tc_adopt_unclear(server, "the agent logs in to it (OAuth)");
+        if (!check_member(j, server, each.key))
+            return false;
         if (is_among(each.key, urls, TC_COUNT(urls)) && !read_url(j, server, each.value, member))
             return false;
         if (tc_scan_is(each.key, "type") || tc_scan_is(each.key, "transport")) {

@@ -84,12 +84,23 @@ static size_t shown(const char *name, const char *value)
     return before && !tc_adopt_is_secret("", before) ? strlen(before) : 0;
 }
 
+/* Has it characters that are not seen as they are? */
+static bool is_escaped(const char *text)
+{
+    for (const char *at = strchr(text, '\\'); at && at[1]; at = strchr(at + 2, '\\'))
+        if (strchr("uUx", at[1]))
+            return true;
+    return false;
+}
+
 static void mask_string(struct masking *m, size_t at, size_t end)
 {
     _autofree_ char *name = name_of(m, at);
     char *value = strndup(m->text + at + 1, end - at - 1);
     if (!name || !value)
         m->failed = true;
+    else if (is_escaped(name) || is_escaped(value))
+        hide(m, at + 1, end);
     else if (tc_adopt_is_secret(name, value))
         hide(m, at + 1 + shown(name, value), end);
     free(m->before);

@@ -2,6 +2,7 @@
  * Copyright The toolcage authors */
 #include "adopt/remote.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <toolcage/error.h>
@@ -9,6 +10,50 @@
 #include "base/display.h"
 #include "base/jsontext.h"
 #include "base/strv.h"
+
+/* Has the URL a part that looks like a key, as a login that some servers have in their path? A run
+ * of letters and digits, or a UUID. Too many rather than too few. */
+static bool has_key(const char *url)
+{
+    enum { LEAST = 16 };
+    for (const char *at = url; *at;) {
+        size_t length = 0, run = 0, longest = 0, digits = 0, letters = 0, dashes = 0;
+        for (; isalnum((unsigned char)at[length]) || at[length] == '-'; length++) {
+            bool dash = at[length] == '-', digit = isdigit((unsigned char)at[length]);
+            run = dash ? 0 : run + 1;
+            longest = run > longest ? run : longest;
+            dashes += dash;
+            digits += digit;
+            letters += !dash && !digit;
+        }
+        bool uuid = length == 36 && dashes == 4;
+        if (digits && letters && (longest >= LEAST || uuid))
+            return true;
+        at += length ? length : 1;
+    }
+    return false;
+}
+
+/* The proxy masks what follows the scheme in responses. */
+static size_t scheme_of(const char *value)
+{
+    static const char *const schemes[] = {"Bearer ", "Basic ", "token ", "Token "};
+    for (size_t i = 0; i < TC_COUNT(schemes); i++)
+        if (tc_startswith(value, schemes[i]))
+            return strlen(schemes[i]);
+    return 0;
+}
+
+/* Does toolcage take this as the value of a secret? */
+static bool is_usable(const char *value)
+{
+    enum { LEAST = 8, MOST = 16384 };
+    size_t length = strlen(value);
+    for (const char *c = value; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7f)
+            return false;
+    return length >= LEAST && length <= MOST;
+}
 
 /* Why the server stays as it is; NULL: it can be wrapped. */
 static const char *refusal(const struct tc_adopt_server *server)
@@ -20,6 +65,8 @@ static const char *refusal(const struct tc_adopt_server *server)
         return "its URL has a variable that only the agent can replace";
     if (tc_adopt_is_secret("", url))
         return "its URL contains a secret, which the command line of toolcage wrap would show";
+    if (has_key(strstr(url, "://") + strlen("://")))
+        return "its URL may contain a key, which the command line of toolcage wrap would show";
     if (tc_startswith(url, "http://") && server->variable_count)
         return "its headers would be sent without TLS";
     for (size_t i = 0; i < server->variable_count; i++) {
@@ -28,6 +75,8 @@ static const char *refusal(const struct tc_adopt_server *server)
             return "a header has a variable that only the agent can replace";
         if (!tc_adopt_is_secret(header->name, header->value))
             return "a header is not a secret, and toolcage adds only secrets to requests";
+        if (!is_usable(header->value + scheme_of(header->value)))
+            return "a header's secret is not one line of 8 to 16384 bytes";
     }
     return NULL;
 }
@@ -46,16 +95,6 @@ static char *secret_name(const char *header)
     for (char *c = name; c && *c; c++)
         *c = *c == '-' ? '_' : *c;
     return name;
-}
-
-/* The proxy masks what follows the scheme in responses. */
-static size_t scheme_of(const char *value)
-{
-    static const char *const schemes[] = {"Bearer ", "Basic ", "token ", "Token "};
-    for (size_t i = 0; i < TC_COUNT(schemes); i++)
-        if (tc_startswith(value, schemes[i]))
-            return strlen(schemes[i]);
-    return 0;
 }
 
 static bool put_secret(struct tc_buf *out, const struct tc_adopt_variable *header, const char *name,

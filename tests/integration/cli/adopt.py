@@ -284,7 +284,7 @@ def remote_servers():
     with Place() as place:
         text = (
             '{\n  "mcpServers": {\n    "web": {\n      "type": "http",\n      "url": "https://mcp.example.com:8443/mcp", // here\n'
-            f'      "headers": {{\n        "Authorization": "Bearer {TOKEN}",\n        "X-Api-Key": "abc def"\n      }},\n'
+            f'      "headers": {{\n        "Authorization": "Bearer {TOKEN}",\n        "X-Api-\\u004bey": "abc defgh"\n      }},\n'
             '      "disabled": false\n    },\n'
             '    "sse": {"type": "sse", "url": "https://x.example"},\n'
             '    "login": {"url": "https://x.example", "oauth": {}},\n'
@@ -293,7 +293,12 @@ def remote_servers():
             '    "plain": {"url": "http://127.0.0.1:1/", "headers": {"X-Key": "abc"}},\n'
             '    "team": {"url": "https://x.example", "headers": {"X-Team": "blue"}},\n'
             '    "two": {"url": "https://x.example", "httpUrl": "https://y.example"},\n'
-            '    "odd": {"url": "https://x.example/\\" }\\n[server.y]\\n", "headers": {"Host: y\\r\\nX-Key": "v"}}\n  }\n}\n'
+            '    "path": {"url": "https://x.example/s/ZDU0ZGE3NmItMmY5/mcp"},\n'
+            '    "uuid": {"url": "https://x.example/5f0c2b1e-0000-4000-8000-aaaaaaaaaaaa"},\n'
+            '    "short": {"url": "https://x.example", "headers": {"Authorization": "Bearer abc"}},\n'
+            '    "lines": {"url": "https://x.example", "headers": {"Authorization": "Bearer abcdefgh\\r\\nX: 1"}},\n'
+            '    "helper": {"url": "https://x.example", "headersHelper": "/bin/x"},\n'
+            '    "odd": {"url": "https://x.example/\\" }\\n[server.y]\\n", "headers": {"Host: y\\r\\nX-Key": "vvvvvvvv"}}\n  }\n}\n'
         )
         path = place.write("home/.cursor/mcp.json", text)
         policy = f"{place.home}/.config/toolcage/servers/cursor-web.toml"
@@ -314,7 +319,7 @@ def remote_servers():
         )
         check(
             {name for name in before if before[name] == now[name]}
-            == {"sse", "login", "var", "key", "plain", "team", "two", "odd"},
+            == {*"sse login var key plain team two path uuid short lines helper odd".split()},
             "servers that cannot be wrapped stay as they are",
             read(path),
         )
@@ -323,6 +328,9 @@ def remote_servers():
             "logs in to it",
             "a header has a variable",
             "its URL contains a secret",
+            "its URL may contain a key",
+            "not one line of 8 to 16384 bytes",
+            "sends it other headers",
             "without TLS",
             "a header is not a secret",
             "two URLs",
@@ -331,6 +339,7 @@ def remote_servers():
             check(words in done.out, f"with the reason: {words}", done)
         check(
             TOKEN not in done.out + done.err + read(path) + read(policy)
+            and "abc defgh" not in done.out + read(path)
             and (pathlib.Path(place.root, SECRETS) / "cursor-web.Authorization").read_text() == TOKEN
             and 'header = "Authorization: Bearer {secret}"' in read(policy),
             "the token is moved into a file, and not shown",
