@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mcp/server.h"
+#include "mcp/resources.h"
 #include "text/base64.h"
 
 #define STDOUT_URI "toolcage:stdout"
@@ -108,7 +108,8 @@ static char *uri_of(const json_t *file)
 }
 
 /* Moves the content of a file out of the result. */
-static int move_file(json_t *content, json_t *file)
+static int move_file(const struct tc_mcp_request *request, json_t *content, json_t *file,
+                     size_t *linked)
 {
     const char *mime = json_string_value(json_object_get(file, "mime"));
     json_t *text = json_object_get(file, "text"), *base64 = json_object_get(file, "base64");
@@ -119,12 +120,16 @@ static int move_file(json_t *content, json_t *file)
     if (!uri)
         return -1;
     mime = mime ? mime : "application/octet-stream";
-    rc = text ? add_resource(content, uri, mime, "text", text)
-              : add_bytes(content, uri, mime, base64);
+    if (text || !media_type(mime))
+        rc = tc_mcp_resources_add(request, content, file, text ? "text" : "blob",
+                                  text ? text : base64, linked);
+    if (rc == 0)
+        rc = text ? add_resource(content, uri, mime, "text", text)
+                  : add_bytes(content, uri, mime, base64);
     free(uri);
     (void)json_object_del(file, "text");
     (void)json_object_del(file, "base64");
-    return rc;
+    return rc < 0 ? rc : 0;
 }
 
 /* ---- standard output ---- */
@@ -165,15 +170,15 @@ static int move_stdout(json_t *content, json_t *stream)
     return rc;
 }
 
-json_t *tc_mcp_content(const char *text, json_t *whole)
+json_t *tc_mcp_content(const struct tc_mcp_request *request, const char *text, json_t *whole)
 {
     json_t *content = json_pack("[{s:s, s:s}]", "type", "text", "text", text), *file;
     json_t *error = json_object_get(whole, "stderr");
-    size_t i;
+    size_t i, linked = 0;
     int rc = content ? move_stdout(content, json_object_get(whole, "stdout")) : -1;
     json_array_foreach(json_object_get(whole, "files"), i, file)
     {
-        rc |= content ? move_file(content, file) : -1;
+        rc |= content ? move_file(request, content, file, &linked) : -1;
     }
     (void)json_object_del(whole, "message");
     (void)json_object_del(error, "text");

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "mcp/log.h"
+#include "mcp/resources.h"
 #include "mcp/server.h"
 
 #define META TC_MCP_META
@@ -68,9 +69,12 @@ static void initialize(struct tc_mcp_request *request, const json_t *params)
         if (strcmp(agreed[i], wanted) == 0)
             session->version = agreed[i];
     tc_session_begin_news(session);
+    json_t *can = capabilities(session->server);
+    if (can && session->keeps)
+        (void)json_object_set_new(can, "resources", json_object());
     tc_mcp_answer(request, json_pack("{s:s, s:o, s:o, s:s}", "protocolVersion", session->version,
-                                     "capabilities", capabilities(session->server), "serverInfo",
-                                     tc_mcp_server_info(session), "instructions", instructions));
+                                     "capabilities", can, "serverInfo", tc_mcp_server_info(session),
+                                     "instructions", instructions));
 }
 
 static void discover(struct tc_mcp_request *request, const json_t *params)
@@ -114,6 +118,9 @@ static const struct {
     {"initialize", initialize, BEFORE},
     {"ping", ping, BEFORE},
     {"logging/setLevel", tc_mcp_log_set_level, BEFORE},
+    {"resources/list", tc_mcp_resources_list, BEFORE},
+    {"resources/templates/list", tc_mcp_resources_templates, BEFORE},
+    {"resources/read", tc_mcp_resources_read, BEFORE},
     {"server/discover", discover, STATELESS},
     {"subscriptions/listen", tc_mcp_listen, STATELESS},
     {"tools/list", list_tools, BEFORE | STATELESS},
@@ -128,7 +135,7 @@ static void run_method(struct tc_mcp_request *request, const char *method, const
             methods[i].run(request, params);
             return;
         }
-    tc_mcp_refuse(request, TC_RPC_METHOD, "this server has tools only; no such method", NULL);
+    tc_mcp_refuse(request, TC_RPC_METHOD, "this server has no such method", NULL);
 }
 
 /* ---- requests ---- */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "mcp/lines.h"
+#include "mcp/resources.h"
 #include "mcp/server.h"
 
 enum {
@@ -195,9 +196,10 @@ static int loop(struct pipe *pipe, struct watched *w)
 
 int tc_mcp_serve(const struct tc_mcp_tools *what, int in, int out, struct toolcage_error **err)
 {
-    struct pipe pipe = {.session = {.send = send_line, .request = request, .notify = notify},
-                        .in_fd = in,
-                        .out_fd = out};
+    struct pipe pipe = {
+        .session = {.send = send_line, .request = request, .notify = notify, .keeps = true},
+        .in_fd = in,
+        .out_fd = out};
     struct watched w = {0};
     pipe.session.server = &pipe.server;
     int rc = tc_mcp_open(&pipe.server, what, err);
@@ -205,6 +207,7 @@ int tc_mcp_serve(const struct tc_mcp_tools *what, int in, int out, struct toolca
         rc = loop(&pipe, &w);
     int saved = errno;
     tc_session_unlisten(&pipe.session, NULL);
+    tc_mcp_resources_done(&pipe.session);
     tc_mcp_close(&pipe.server);
     free(w.fds);
     tc_lines_done(&pipe.in);

@@ -12,6 +12,7 @@
 #include "mcp/log.h"
 #include "mcp/memory.h"
 #include "mcp/reload.h"
+#include "mcp/resources.h"
 
 int tc_mcp_open(struct tc_mcp *server, const struct tc_mcp_tools *what, struct toolcage_error **err)
 {
@@ -82,16 +83,15 @@ static void answer_result(struct tc_mcp_call *c, const struct toolcage_result *r
     struct tc_mcp_receipt receipt = {0};
     bool error = toolcage_result_status(result) != TOOLCAGE_STATUS_OK;
     json_t *whole = json_loads(toolcage_result_json(result), JSON_ALLOW_NUL, NULL);
-    json_t *content = tc_mcp_content(toolcage_result_message(result), whole);
-    json_t *meta = json_pack("{s:o*}", TC_MCP_RESULT, whole);
-    if (content && c->note)
-        (void)json_array_append_new(content, tc_mcp_text_block(c->note));
     tc_mcp_receipt(c, result, &receipt);
-    if (receipt.missing) {
-        json_decref(content);
-        content = json_pack("[o]", tc_mcp_text_block(receipt.missing));
+    json_t *content = receipt.missing
+                          ? json_pack("[o]", tc_mcp_text_block(receipt.missing))
+                          : tc_mcp_content(&c->request, toolcage_result_message(result), whole);
+    json_t *meta = json_pack("{s:o*}", TC_MCP_RESULT, whole);
+    if (receipt.missing)
         (void)json_object_del(meta, TC_MCP_RESULT);
-    }
+    else if (content && c->note)
+        (void)json_array_append_new(content, tc_mcp_text_block(c->note));
     if (receipt.key && json_object_set_new(meta, receipt.key, receipt.value) < 0) {
         json_decref(meta);
         meta = NULL;
@@ -414,6 +414,7 @@ void tc_session_leave(struct tc_mcp_session *session)
 {
     tc_mcp_cancel(session, NULL);
     tc_session_unlisten(session, NULL);
+    tc_mcp_resources_done(session);
     for (size_t i = 0; i < session->server->call_count; i++)
         if (session->server->calls[i].request.session == session)
             session->server->calls[i].request.session = NULL;

@@ -79,6 +79,8 @@ struct tc_mcp_session {
     unsigned long list_seen, news_seen; /* the changes that were reported last */
     int64_t list_ms;                    /* the earliest next message about the list */
     struct tc_mcp_subscription subscriptions[TC_MCP_SUBSCRIPTIONS];
+    bool keeps; /* collected files can be read later: the transport has sessions */
+    struct tc_mcp_resources *resources; /* owned, NULL: none yet */
     /* Sends one complete response, without a newline. `asker` is the one that came with the
      * request; `code` is the error code, or 0. False: it cannot be stored, and the server must
      * stop. */
@@ -159,6 +161,7 @@ struct tc_mcp {
     json_t *tools;                  /* in the format of tools/list */
     struct tc_mcp_reload *reload;   /* owned; NULL: the policy is not watched */
     size_t subscriptions;           /* of all sessions */
+    size_t resource_bytes;          /* the same */
     unsigned long list_count;       /* how often the list of tools has changed */
     const char *news;               /* the last report about the policy; NULL: none */
     enum tc_mcp_level news_level;
@@ -264,9 +267,9 @@ void tc_session_unlisten(struct tc_mcp_session *session, const json_t *id);
 /* Ends all subscriptions with a response. */
 void tc_session_end_subscriptions(struct tc_mcp_session *session);
 
-/* content.c: a result's content for the model: the text once, then images, sounds and other files.
- * `whole` is the result as JSON and loses these texts. NULL: out of memory. */
-json_t *tc_mcp_content(const char *text, json_t *whole);
+/* content.c: a result's content for the model: the text once, then images, sounds and other files,
+ * or links to them. `whole` is the result as JSON and loses these texts. NULL: out of memory. */
+json_t *tc_mcp_content(const struct tc_mcp_request *request, const char *text, json_t *whole);
 
 /* receipt.c: the receipt of a call's result */
 struct tc_mcp_receipt {

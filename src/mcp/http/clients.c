@@ -47,6 +47,7 @@ struct tc_client *tc_client_new(struct tc_web *web, bool once)
     client->core.request = tc_exchange_notify;
     client->core.notify = tc_exchange_notify;
     client->core.end = tc_exchange_end;
+    client->core.keeps = !once;
     client->web = web;
     client->used_ms = tc_mcp_now_ms();
     client->next = web->clients;

@@ -49,6 +49,16 @@ async def drive(place, policy, mark, mode):
             f"{mode}: bad arguments come back with the bound",
             answer,
         )
+        answer = await client.call_tool("bytes", {})
+        if mode == "auto":
+            cli.check(answer.content[1].type == "resource", f"{mode}: a file is in the result", answer)
+        else:
+            read = await client.read_resource(answer.content[1].uri)
+            cli.check(
+                answer.content[1].type == "resource_link" and len(read.contents[0].blob) == 12000,
+                f"{mode}: read_resource",
+                read,
+            )
         with anyio.move_on_after(1):
             await client.call_tool("wait", {})
         gone = await anyio.to_thread.run_sync(lambda: scene.until(lambda: scene.sleeping(mark) == 0))

@@ -202,7 +202,7 @@ def sessions():
             "a version that nobody speaks",
         )
         cli.check(
-            web.ask("resources/list").json["error"]["code"] == -32601
+            web.ask("prompts/list").json["error"]["code"] == -32601
             and web.ask("resources/list").status == 200,
             "an error is an answer, and not the end of the session",
         )

@@ -125,6 +125,7 @@ def tools():
                 "note",
                 "peek",
                 "draw",
+                "bytes",
                 "picture",
                 "say",
                 "optional",
@@ -156,7 +157,7 @@ def tools():
             and code(s.call("asked")) == -32602,
             "an unlisted tool is no tool",
         )
-        cli.check(code(s.ask("resources/list")) == -32601, "another method")
+        cli.check(code(s.ask("prompts/list")) == -32601, "another method")
 
 
 def calls():

@@ -47,6 +47,12 @@ command = ["sh", "-c", "cd /workspace && echo PICTURE | base64 -d > 'a b.png' &&
 filesystem = { writable = ["/workspace"] }
 collect = ["*"]
 
+[tool.bytes]
+description = "Makes a file that no model reads."
+command = ["sh", "-c", "head -c 9000 /dev/zero > /workspace/z.bin"]
+filesystem = { writable = ["/workspace"] }
+collect = ["*.bin"]
+
 [tool.picture]
 description = "Prints a picture."
 command = ["sh", "-c", "echo PICTURE | base64 -d"]
