@@ -27,7 +27,7 @@ PROGRAM = """
 #define STATUS(name) printf("status %d\\n", TOOLCAGE_STATUS_##name);
 int main(void)
 {
-    SAY(int); SAY(int32_t); SAY(int64_t); SAY(uint32_t); SAY(size_t);
+    SAY(int); SAY(int32_t); SAY(int64_t); SAY(uint32_t); SAY(unsigned); SAY(size_t);
     printf("pointer %zu %zu\\n", sizeof(void *), sizeof(toolcage_output_fn));
     TOOLCAGE_ERROR_MAP(CODE)
     STATUSES

@@ -10,11 +10,22 @@ with toolcage.Engine() as engine:
 
 from ._call import PIPE, Again, Call, Output, Running
 from ._engine import Engine
-from ._error import CallError, DeniedError, Error, Location, NotFoundError, PolicyError, UsageError
+from ._error import (
+    CallError,
+    DeniedError,
+    Error,
+    Location,
+    NotFoundError,
+    PolicyError,
+    UnsupportedError,
+    UsageError,
+)
 from ._native import lib as _lib
 from ._native import text as _text
 from ._policy import Policy
 from ._result import Change, Denial, File, Result, Status, Usage
+from ._sandbox import Sandbox
+from ._session import Command, Entry, Listing, Port, Process, Session
 
 __version__ = _text(_lib.toolcage_version())
 
@@ -23,20 +34,28 @@ __all__ = [
     "Again",
     "Call",
     "CallError",
+    "Command",
     "Change",
     "Denial",
     "DeniedError",
     "Engine",
+    "Entry",
     "Error",
     "File",
+    "Listing",
     "Location",
     "NotFoundError",
     "Output",
     "Policy",
     "PolicyError",
+    "Port",
+    "Process",
     "Result",
     "Running",
+    "Sandbox",
+    "Session",
     "Status",
+    "UnsupportedError",
     "Usage",
     "UsageError",
 ]

@@ -13,11 +13,11 @@ import os
 import select
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Final
+from typing import Any, Final, Protocol, TypeVar
 
 from ._error import Error, UsageError
 from ._native import OutputFn, ask, ask_json, encode, lib, text
@@ -28,6 +28,53 @@ from ._result import Result, read_result
 PIPE: Final = -1
 
 Path = str | os.PathLike[str]
+_Running = TypeVar("_Running", bound="Running")
+
+
+class Asked(Protocol):
+    """What a Running runs: a Call, or a command of a live session."""
+
+    @property
+    def stdin(self) -> bytes | int | None: ...
+
+    def prepare(self, handle: Any) -> None: ...
+
+
+def duration(said: str | float) -> str:
+    return said if isinstance(said, str) else f"{round(said * 1000)}ms"
+
+
+def variables(env: Mapping[str, str] | None) -> Iterator[tuple[str, str]]:
+    for name, value in (env or {}).items():
+        if "=" in name:
+            raise UsageError("usage", f"the name of a variable holds '=': {name!r}", subject=name)
+        yield "env", f"{name}={value}"
+
+
+def narrow(handle: Any, narrowings: Iterable[tuple[str, Path]]) -> None:
+    for key, value in narrowings:
+        ask(lib.toolcage_call_set, handle, encode(key, "a key"), encode(value, f"the value of {key}"))
+
+
+def set_command(handle: Any, command: Sequence[Path]) -> None:
+    if isinstance(command, (str, bytes)):
+        raise UsageError(
+            "usage",
+            "a command is a sequence of words, not one text",
+            hint='["sh", "-c", text] is a shell',
+        )
+    words = [encode(word, "a word of the command") for word in command]
+    ask(lib.toolcage_call_set_command, handle, len(words), (ctypes.c_char_p * len(words))(*words))
+
+
+def set_input(handle: Any, stdin: bytes | int | None) -> None:
+    if isinstance(stdin, (bytes, bytearray, memoryview)):
+        fed = bytes(stdin)
+        ask(lib.toolcage_call_set_stdin, handle, fed, len(fed))
+    elif stdin is not None and not (isinstance(stdin, int) and stdin == PIPE):
+        raise UsageError(
+            "usage", f"stdin is bytes or PIPE, not {type(stdin).__name__}", hint="encode text first"
+        )
 
 
 @dataclass(frozen=True)
@@ -74,18 +121,12 @@ class Call:
             if getattr(self, key) is not None:
                 yield key, getattr(self, key)
         if self.timeout is not None:
-            yield (
-                "timeout",
-                self.timeout if isinstance(self.timeout, str) else f"{round(self.timeout * 1000)}ms",
-            )
+            yield "timeout", duration(self.timeout)
         for key in ("read", "write", "network"):
             said = getattr(self, key)
             for value in (said,) if isinstance(said, (str, os.PathLike)) else said:
                 yield key, value
-        for name, value in (self.env or {}).items():
-            if "=" in name:
-                raise UsageError("usage", f"the name of a variable holds '=': {name!r}", subject=name)
-            yield "env", f"{name}={value}"
+        yield from variables(self.env)
         yield from self.options
 
     def prepare(self, handle: Any) -> None:
@@ -94,25 +135,11 @@ class Call:
             said = self.arguments if isinstance(self.arguments, str) else json.dumps(self.arguments)
             ask(lib.toolcage_call_set_arguments_json, handle, encode(said, "the text of the arguments"))
         if self.command is not None:
-            if isinstance(self.command, (str, bytes)):
-                raise UsageError(
-                    "usage",
-                    "a command is a sequence of words, not one text",
-                    hint='["sh", "-c", text] is a shell',
-                )
-            words = [encode(word, "a word of the command") for word in self.command]
-            ask(lib.toolcage_call_set_command, handle, len(words), (ctypes.c_char_p * len(words))(*words))
-        for key, value in self.narrowings():
-            ask(lib.toolcage_call_set, handle, encode(key, "a key"), encode(value, f"the value of {key}"))
+            set_command(handle, self.command)
+        narrow(handle, self.narrowings())
         if self.session is not None:
             ask(lib.toolcage_call_set_session, handle, encode(self.session, "the name of a session"))
-        if isinstance(self.stdin, (bytes, bytearray, memoryview)):
-            fed = bytes(self.stdin)
-            ask(lib.toolcage_call_set_stdin, handle, fed, len(fed))
-        elif self.stdin is not None and not (isinstance(self.stdin, int) and self.stdin == PIPE):
-            raise UsageError(
-                "usage", f"stdin is bytes or PIPE, not {type(self.stdin).__name__}", hint="encode text first"
-            )
+        set_input(handle, self.stdin)
 
 
 @dataclass(frozen=True)
@@ -137,7 +164,7 @@ class Running:
 
     stdin: io.FileIO | None = None
 
-    def __init__(self, call: Call, handle: Any, stream: bool) -> None:
+    def __init__(self, call: Asked, handle: Any, stream: bool) -> None:
         self._handle = handle
         self._busy = threading.Lock()  # one thread at a time
         self._life = threading.RLock()  # who frees waits for who cancels; a signal's handler may be both
@@ -220,7 +247,7 @@ class Running:
         """The result. Whoever cancels the task ends the call: its cage is gone when CancelledError comes out."""
         return self._end().__await__()
 
-    def __enter__(self) -> Running:
+    def __enter__(self: _Running) -> _Running:
         return self
 
     def __exit__(
@@ -228,7 +255,7 @@ class Running:
     ) -> None:
         self.close()
 
-    async def __aenter__(self) -> Running:
+    async def __aenter__(self: _Running) -> _Running:
         return self
 
     async def __aexit__(
@@ -242,8 +269,11 @@ class Running:
 
     # ---- one thread's work
 
-    def _start(self) -> None:
+    def _prepare(self) -> None:
         self.call.prepare(self._handle)
+
+    def _start(self) -> None:
+        self._prepare()
         if self._stream:
             self._callback = _collect_into(self._output)
             ask(lib.toolcage_call_set_output_callback, self._handle, self._callback, None)
@@ -251,7 +281,7 @@ class Running:
             fd = ctypes.c_int()
             ask(lib.toolcage_call_open_stdin, self._handle, ctypes.byref(fd))
             self.stdin = io.FileIO(fd.value, "wb")
-        if self.call.approve is not None:
+        if isinstance(self.call, Call) and self.call.approve is not None:
             self._ask_person(self.call.approve)
         ask(lib.toolcage_call_start, self._handle)
 

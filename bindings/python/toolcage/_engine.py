@@ -17,6 +17,7 @@ from ._call import Call, Path, Running
 from ._error import UsageError
 from ._native import ask, ask_json, encode, lib, make
 from ._result import Result
+from ._session import Session
 
 #: By number, as engine.h has them.
 SETTLE = ("commit", "overwrite", "discard", "steering")
@@ -46,12 +47,23 @@ class Engine:
     def start(self, call: Call, *, stream: bool = False) -> Running:
         """Starts the call and returns at once. With `stream`, what it writes can be read as it comes; the result has it, too."""
         running = Running(call, self._new(call), stream)
-        with self._lock:
-            if not self._handle:
-                running.close()
-            self._open()
-            self._running.add(running)
+        self._watch(running)
         return running
+
+    def open(self, call: Call, *, idle: float = 1800, lifetime: float | None = None) -> Session:
+        """Opens a live session (docs/sessions.md) with the grant of the call, which has no command, and waits until it accepts
+        commands. It ends `idle` seconds after its last command, or `lifetime` seconds from now (None: what the policy allows).
+        A refusal is a CallError."""
+        session = Session(self, call, idle, lifetime)
+        self._watch(session)
+        session._wait_ready()
+        return session
+
+    async def open_async(self, call: Call, *, idle: float = 1800, lifetime: float | None = None) -> Session:
+        session = Session(self, call, idle, lifetime)
+        self._watch(session)
+        await session._wait_ready_async()
+        return session
 
     def explain(self, call: Call, access: str | None = None) -> dict[str, Any]:
         """What the call would be granted, without running it. `access` asks about one thing: "read P", "write P", "connect H:P"."""
@@ -140,6 +152,14 @@ class Engine:
 
     def __del__(self, unref: Any = lib.toolcage_engine_unref) -> None:
         unref(self.__dict__.get("_handle"))
+
+    def _watch(self, running: Running) -> None:
+        """The end of the engine ends it."""
+        with self._lock:
+            if not self._handle:
+                running.close()
+            self._open()
+            self._running.add(running)
 
     def _open(self) -> Any:
         if not self._handle:

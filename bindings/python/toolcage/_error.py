@@ -64,6 +64,10 @@ class UsageError(Error, ValueError):
     """The library was called in a wrong way."""
 
 
+class UnsupportedError(UsageError, NotImplementedError):
+    """Something that this version of toolcage cannot do."""
+
+
 class PolicyError(Error, ValueError):
     """The text of a policy is invalid; `location` is its first finding, `report` has all."""
 

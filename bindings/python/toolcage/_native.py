@@ -44,6 +44,7 @@ int toolcage_engine_end_sessions_json(struct toolcage_engine *engine, const char
 int toolcage_policy_load_file(const char *path, struct toolcage_policy **ret, struct toolcage_error **err);
 int toolcage_policy_load_buffer(const char *text, size_t length, const char *name, struct toolcage_policy **ret, struct toolcage_error **err);
 int toolcage_policy_new_default(struct toolcage_policy **ret, struct toolcage_error **err);
+int toolcage_policy_new_preset(const char *name, struct toolcage_policy **ret, struct toolcage_error **err);
 struct toolcage_policy *toolcage_policy_unref(struct toolcage_policy *policy);
 const char *toolcage_policy_digest(const struct toolcage_policy *policy);
 int toolcage_policy_tools_json(const struct toolcage_policy *policy, const char *format, char **json, struct toolcage_error **err);
@@ -57,6 +58,8 @@ int toolcage_call_set(struct toolcage_call *call, const char *key, const char *v
 int toolcage_call_set_session(struct toolcage_call *call, const char *name, struct toolcage_error **err);
 int toolcage_call_set_stdin(struct toolcage_call *call, const void *bytes, size_t length, struct toolcage_error **err);
 int toolcage_call_open_stdin(struct toolcage_call *call, int *fd, struct toolcage_error **err);
+int toolcage_call_set_terminal(struct toolcage_call *call, int rows, int columns, struct toolcage_error **err);
+int toolcage_call_resize(struct toolcage_call *call, int rows, int columns, struct toolcage_error **err);
 int toolcage_call_set_output_callback(struct toolcage_call *call, toolcage_output_fn fn, void *userdata, struct toolcage_error **err);
 int toolcage_call_approval_json(struct toolcage_call *call, char **json, struct toolcage_error **err);
 int toolcage_call_approve(struct toolcage_call *call, const char *digest, struct toolcage_error **err);
@@ -68,6 +71,21 @@ int toolcage_call_dispatch(struct toolcage_call *call, struct toolcage_error **e
 int toolcage_call_cancel(struct toolcage_call *call);
 const struct toolcage_result *toolcage_call_result(const struct toolcage_call *call);
 int toolcage_call_explain_json(struct toolcage_call *call, const char *access, char **json, struct toolcage_error **err);
+
+int toolcage_session_open(struct toolcage_call *call, int64_t idle_ms, int64_t lifetime_ms, struct toolcage_error **err);
+int toolcage_session_wait(struct toolcage_call *session, int timeout_ms, struct toolcage_error **err);
+int toolcage_session_ports_json(const struct toolcage_call *session, char **json, struct toolcage_error **err);
+int toolcage_session_call(const struct toolcage_call *session, struct toolcage_call **ret, struct toolcage_error **err);
+int toolcage_session_shell(struct toolcage_call *call, const char *text, struct toolcage_error **err);
+int toolcage_session_signal(struct toolcage_call *call, int number, struct toolcage_error **err);
+int toolcage_session_end(struct toolcage_call *session, struct toolcage_error **err);
+int toolcage_session_put(struct toolcage_call *call, const char *path, unsigned mode, unsigned flags, int *stream, struct toolcage_error **err);
+int toolcage_session_get(struct toolcage_call *call, const char *path, int64_t most, unsigned flags, int *stream, struct toolcage_error **err);
+int toolcage_session_list(struct toolcage_call *call, const char *path, int *stream, struct toolcage_error **err);
+int toolcage_session_stat(struct toolcage_call *call, const char *path, struct toolcage_error **err);
+int toolcage_session_remove(struct toolcage_call *call, const char *path, unsigned flags, struct toolcage_error **err);
+int toolcage_stream_send(int stream, int fd, const char *name, struct toolcage_error **err);
+int toolcage_stream_receive(int stream, int fd, const char *name, int64_t most, struct toolcage_received *ret, struct toolcage_error **err);
 
 int32_t toolcage_result_status(const struct toolcage_result *result);
 int32_t toolcage_result_exit_code(const struct toolcage_result *result);
@@ -88,6 +106,7 @@ SCALARS = {
     "int32_t": ctypes.c_int32,
     "int64_t": ctypes.c_int64,
     "uint32_t": ctypes.c_uint32,
+    "unsigned": ctypes.c_uint,
     "size_t": ctypes.c_size_t,
 }
 DECLARATION = re.compile(r"^(.+?)(toolcage_\w+)\((.*)\);$", re.MULTILINE)

@@ -35,6 +35,11 @@ class Policy:
         """What holds where there is no policy: no tools, and the strictest useful grant for a bare command."""
         return cls(make(lib.toolcage_policy_new_default))
 
+    @classmethod
+    def preset(cls, name: str) -> Policy:
+        """A policy that toolcage ships (docs/profiles.md), for bare commands, which may be granted more. Raises PolicyError."""
+        return cls(make(lib.toolcage_policy_new_preset, encode(name, "the name of a preset")))
+
     @property
     def digest(self) -> str:
         """The same for the same text on every machine."""
