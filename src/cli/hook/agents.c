@@ -57,11 +57,11 @@ static const struct tc_hook_tool gemini_tools[] = {
 
 static const struct tc_hook_agent agents[] = {
     {"claude", "Claude Code", "claude", "PreToolUse", "CLAUDE_PROJECT_DIR", ".claude", "settings.json",
-     "CLAUDE_CONFIG_DIR", ", \"onFailure\": \"block\"", TC_ANSWER_CLAUDE, "mcp__", claude_tools},
-    {"codex", "Codex", "codex", "PreToolUse", NULL, ".codex", "hooks.json", "CODEX_HOME", "",
-     TC_ANSWER_CLAUDE, "mcp__", codex_tools},
+     "CLAUDE_CONFIG_DIR", ".mcp.json", ", \"onFailure\": \"block\"", TC_ANSWER_CLAUDE, true, "run_in_background", "mcp__", claude_tools},
+    {"codex", "Codex", "codex", "PreToolUse", NULL, ".codex", "hooks.json", "CODEX_HOME", NULL, "",
+     TC_ANSWER_CLAUDE, false, NULL, "mcp__", codex_tools},
     {"gemini", "Gemini CLI", "gemini", "BeforeTool", "GEMINI_PROJECT_DIR", ".gemini", "settings.json",
-     NULL, "", TC_ANSWER_GEMINI, "mcp_", gemini_tools},
+     NULL, NULL, "", TC_ANSWER_GEMINI, false, "is_background", "mcp_", gemini_tools},
 };
 /* clang-format on */
 
@@ -111,6 +111,20 @@ static void choose_tool(struct tc_hook_request *r)
     r->kind = foreign ? TC_HOOK_OTHER : TC_HOOK_UNKNOWN;
 }
 
+/* A command beside others does not change what the next one finds, and a sub-agent, which the agent
+ * tells that its directory is reset before each command, starts in the agent's. */
+static void choose_state(struct tc_hook_request *r, const char *helper)
+{
+    const char *background = r->agent->background;
+    if (r->kind != TC_HOOK_SHELL)
+        return;
+    if (helper)
+        r->state = TC_STATE_NONE;
+    else if (!strcmp(r->name, "Monitor") ||
+             (background && tc_json_true(tc_json_get(r->input, background))))
+        r->state = TC_STATE_READ;
+}
+
 /* A live session's name has the agent's name of its session. */
 static bool name_session(struct tc_hook_request *r)
 {
@@ -136,6 +150,7 @@ const char *tc_hook_read(const struct tc_hook_agent *agent, const char *text, si
     ret->id = get(whole, "session_id", &fine);
     ret->cwd = get(whole, "cwd", &fine);
     ret->transcript = get(whole, "transcript_path", &fine);
+    _autofree_ char *helper = get(whole, "agent_id", &fine);
     if (!fine || !event || strcmp(event, agent->event) != 0)
         return "it is not the event of a tool that is about to run";
     if (!ret->name || !tc_scan_member(whole, "tool_input", &ret->input) || !ret->input.at)
@@ -149,6 +164,7 @@ const char *tc_hook_read(const struct tc_hook_agent *agent, const char *text, si
         return NULL;
     if (!tc_scan_is_object(ret->input))
         return "the tool's arguments are not an object";
+    choose_state(ret, helper);
     ret->text = get(ret->input, ret->tool->argument, &fine);
     return fine ? NULL : "an argument has a NUL, is repeated, or is not a string";
 }

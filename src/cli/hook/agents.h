@@ -20,6 +20,9 @@ enum tc_hook_kind {
     TC_HOOK_UNKNOWN, /* refused */
 };
 
+/* The variable with the directory in which the agent ran its last command. */
+#define TC_HOOK_DIR "TOOLCAGE_AGENT_DIR"
+
 struct tc_hook_tool {
     const char *name;
     enum tc_hook_kind kind;
@@ -36,9 +39,12 @@ struct tc_hook_agent {
     const char *folder;   /* of settings, in a home and in a project */
     const char *file;     /* the settings in it that have hooks */
     const char *variable; /* names the user's folder otherwise; NULL: none */
+    const char *servers;  /* a project's MCP servers, which the agent starts; NULL: in the folder */
     const char *more;     /* members of the hook that only this agent knows */
     enum { TC_ANSWER_CLAUDE, TC_ANSWER_GEMINI } answer;
-    const char *mcp;                  /* prefix of tools of MCP servers */
+    bool cd_stays;          /* for the agent's next command; else each starts in the agent's own */
+    const char *background; /* the argument of a command that runs beside later ones; NULL: none */
+    const char *mcp;        /* prefix of tools of MCP servers */
     const struct tc_hook_tool *tools; /* a NULL name ends it */
 };
 
@@ -46,8 +52,9 @@ struct tc_hook_request {
     const struct tc_hook_agent *agent;
     const struct tc_hook_tool *tool; /* NULL: not in the agent's table */
     enum tc_hook_kind kind;
-    char *name;            /* of the tool */
-    char *session;         /* name of the live session */
+    enum { TC_STATE_SHARED, TC_STATE_READ, TC_STATE_NONE } state; /* of the session's shell */
+    char *name;                                                   /* of the tool */
+    char *session;                                                /* name of the live session */
     char *id;              /* the agent's name of its session */
     char *cwd;             /* absolute */
     char *transcript;      /* path; NULL: none */

@@ -32,12 +32,25 @@ static int refuse(const char *why)
 
 /* ---- decisions ---- */
 
+/* The text for the session's shell, which a command that keeps no state leaves. Owned. */
+static char *prepare(const struct tc_hook_request *request)
+{
+    if (request->state == TC_STATE_SHARED)
+        return strdup(request->text);
+    const char *back = "command cd -- \"$" TC_HOOK_DIR "\" || exit; ";
+    _autofree_ char *word = tc_shell_quote(request->text);
+    return word ? tc_cli_format("%sexec \"${BASH:-sh}\" -c %s",
+                                request->state == TC_STATE_NONE ? back : "", word)
+                : NULL;
+}
+
 /* The command line that takes the place of the model's; owned. */
 static char *rewrite(const struct tc_hook_request *request)
 {
+    _autofree_ char *whole = prepare(request);
     _autofree_ char *self = realpath("/proc/self/exe", NULL);
     _autofree_ char *program = self ? tc_shell_quote(self) : NULL;
-    _autofree_ char *text = tc_hook_encode(request->text);
+    _autofree_ char *text = whole ? tc_hook_encode(whole) : NULL;
     return program && text ? tc_cli_format("%s hook run %s %s", program, request->session, text)
                            : NULL;
 }
