@@ -179,27 +179,26 @@ void tc_hook_request_done(struct tc_hook_request *r)
 
 /* ---- answers ---- */
 
-/* The tool's arguments with another command. */
-static void put_input(FILE *out, const struct tc_hook_request *r, const char *command)
+static void put_input(FILE *out, const struct tc_hook_request *r, const char *text)
 {
     struct tc_scan_each each = tc_scan_walk(r->input);
     for (const char *gap = "{"; tc_scan_next(&each); gap = ",") {
         (void)fprintf(out, "%s%.*s:", gap, (int)each.key.length, each.key.at);
         if (tc_scan_is(each.key, r->tool->argument))
-            tc_cli_json_string(out, command);
+            tc_cli_json_string(out, text);
         else
             (void)fwrite(each.value.at, 1, each.value.length, out);
     }
     (void)fputc('}', out);
 }
 
-void tc_hook_put_command(FILE *out, const struct tc_hook_request *r, const char *command)
+void tc_hook_put_argument(FILE *out, const struct tc_hook_request *r, const char *text)
 {
     bool gemini = r->agent->answer == TC_ANSWER_GEMINI;
     (void)fprintf(out, "{\"hookSpecificOutput\":{\"hookEventName\":\"%s\",%s", r->agent->event,
                   gemini ? "\"tool_input\":"
                          : "\"permissionDecision\":\"allow\",\"updatedInput\":");
-    put_input(out, r, command);
+    put_input(out, r, text);
     (void)fputs("}}\n", out);
 }
 

@@ -73,8 +73,8 @@ const char *tc_hook_read(const struct tc_hook_agent *agent, const char *text, si
                          struct tc_hook_request *ret);
 void tc_hook_request_done(struct tc_hook_request *request);
 
-/* The answers. `command` replaces the request's; `reason` is for the model. */
-void tc_hook_put_command(FILE *out, const struct tc_hook_request *request, const char *command);
+/* The answers. `text` replaces the request's; `reason` is for the model. */
+void tc_hook_put_argument(FILE *out, const struct tc_hook_request *request, const char *text);
 void tc_hook_put_denial(FILE *out, const struct tc_hook_agent *agent, const char *reason);
 void tc_hook_put_nothing(FILE *out, const struct tc_hook_agent *agent);
 

@@ -71,65 +71,103 @@ static int decide_shell(const struct tc_hook_parts *parts, const struct tc_args 
                                     strerror(errno));
         return -1;
     }
-    tc_hook_put_command(out, request, command);
+    tc_hook_put_argument(out, request, command);
     return 0;
+}
+
+static int refuse_path(char **ret_reason)
+{
+    *ret_reason = strdup("toolcage: this path cannot be checked\nhint: give an absolute path");
+    return -1;
+}
+
+/* Agents change some paths before they open them: a home, a mention, blanks around the path, which
+ * need not be ASCII. */
+static bool is_odd(const char *path)
+{
+    static const char *const blanks[] = {"\xc2\x85",     "\xc2\xa0",     "\xe1\x9a\x80", "\xe2\x80",
+                                         "\xe2\x81\x9f", "\xe3\x80\x80", "\xef\xbb\xbf"};
+    size_t length = strlen(path);
+    for (const char *at = path; *at; at++)
+        if ((unsigned char)*at < ' ' || *at == 0x7f || *at == '\\')
+            return true;
+    for (size_t i = 0; i < TC_COUNT(blanks); i++)
+        if (!strncmp(path, blanks[i], strlen(blanks[i])) ||
+            (length >= 3 && strstr(path + length - 3, blanks[i])))
+            return true;
+    return !length || strchr("~@$ ", path[0]) || path[length - 1] == ' ' || strstr(path, "://");
+}
+
+/* The path in a line of a patch; NULL: none. Blanks before the mark need not be ASCII either. */
+static const char *file_in(const char *line)
+{
+    static const char *const marks[] = {
+        "*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "};
+    const char *found = NULL;
+    for (size_t i = 0; *line != '+' && *line != '-' && !found && i < TC_COUNT(marks); i++)
+        if ((found = strstr(line, marks[i])))
+            found += strlen(marks[i]);
+    return found;
 }
 
 /* The files that lines of a patch name, all to be written. */
 static int decide_patch(const struct tc_args *args, const struct tc_hook_request *request,
                         char **ret_reason)
 {
-    static const char *const marks[] = {
-        "*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "};
     size_t files = 0;
     char *rest = request->text;
-    for (char *line; rest && (line = strsep(&rest, "\n"));)
-        for (size_t i = 0; i < TC_COUNT(marks); i++) {
-            size_t length = strlen(marks[i]), end = strcspn(line, "\r");
-            line[end] = '\0';
-            while (*line == ' ' || *line == '\t')
-                line++;
-            if (strncmp(line, marks[i], length) != 0)
-                continue;
-            if (++files > PATCH_FILES_MAX ||
-                tc_hook_check_path(args, request, line + length, true, ret_reason))
-                return -1;
-        }
+    for (char *line; rest && (line = strsep(&rest, "\n"));) {
+        const char *path = file_in(line);
+        _autofree_ char *real = NULL;
+        if (!path)
+            continue;
+        if (++files > PATCH_FILES_MAX || is_odd(path))
+            return refuse_path(ret_reason);
+        if (tc_hook_check_path(args, request, path, true, &real, ret_reason))
+            return -1;
+    }
     if (files)
         return 0;
     *ret_reason = strdup("toolcage: no file is found in the patch");
     return -1;
 }
 
-/* A pattern for names can lead out of the directory to search. */
+/* A pattern for names can lead out of the directory to search. Braces can spell what is not in the
+ * text: {,x}/etc and {.,x}{.,y}. */
 static bool leads_out(const struct tc_hook_request *request)
 {
+    static const char *const parts[] = {"..", "{/", ",/", "{,", ",,", ",}", ".}", ".,", ".{"};
     bool names = !strcmp(request->name, "Glob") || !strcmp(request->name, "glob");
     _autofree_ char *pattern = names ? tc_json_text(tc_json_get(request->input, "pattern")) : NULL;
-    return names && (!pattern || strchr("/~$\\", pattern[0]) || strstr(pattern, ".."));
+    if (!names || !pattern || strchr("/~$\\", pattern[0]))
+        return names;
+    bool braces = strchr(pattern, '{'), dotted = strstr(pattern, "{.") || strstr(pattern, ",.");
+    for (size_t i = 0; i < (braces ? TC_COUNT(parts) : 1); i++)
+        if (strstr(pattern, parts[i]) && (strcmp(parts[i], ".{") != 0 || dotted))
+            return true;
+    return false;
 }
 
 /* The path of a tool that reads or writes. Tools that search take the working directory if there is
- * none. Agents change some paths before they open them: a home, blanks, a mention. */
-static int decide_path(const struct tc_args *args, const struct tc_hook_request *request,
+ * none. Gemini CLI edits another file if there is none of this name, so it gets the path that was
+ * checked. */
+static int decide_path(const struct tc_args *args, const struct tc_hook_request *request, FILE *out,
                        char **ret_reason)
 {
+    _autofree_ char *real = NULL;
     const char *path = request->text;
     bool optional =
         request->tool->kind == TC_HOOK_READ && strcmp(request->tool->argument, "file_path") != 0;
-    bool odd = false;
-    for (const char *at = path ? path : ""; *at; at++)
-        odd = odd || (unsigned char)*at < ' ' || *at == '\\';
-    if (leads_out(request))
-        odd = true;
-    if (path ? !*path || odd || strchr("~@$ ", path[0]) || path[strlen(path) - 1] == ' ' ||
-                   strstr(path, "://")
-             : !optional || odd) {
-        *ret_reason = strdup("toolcage: this path cannot be checked\nhint: give an absolute path");
+    if (leads_out(request) || (path ? is_odd(path) : !optional))
+        return refuse_path(ret_reason);
+    if (tc_hook_check_path(args, request, path ? path : request->cwd,
+                           request->kind == TC_HOOK_WRITE, &real, ret_reason))
         return -1;
-    }
-    return tc_hook_check_path(args, request, path ? path : request->cwd,
-                              request->kind == TC_HOOK_WRITE, ret_reason);
+    if (path && request->agent->answer == TC_ANSWER_GEMINI)
+        tc_hook_put_argument(out, request, real);
+    else
+        tc_hook_put_nothing(out, request->agent);
+    return 0;
 }
 
 /* 0 with the answer in `out`; -1 with the reason of a refusal. */
@@ -147,8 +185,7 @@ static int decide(const struct tc_hook_parts *parts, const struct tc_args *args,
         return -1;
     case TC_HOOK_READ:
     case TC_HOOK_WRITE:
-        rc = decide_path(args, request, ret_reason);
-        break;
+        return decide_path(args, request, out, ret_reason);
     case TC_HOOK_PATCH:
         rc = decide_patch(args, request, ret_reason);
         break;

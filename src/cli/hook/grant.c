@@ -409,7 +409,7 @@ static int check(struct toolcage_call *call, const char *path, bool write, char 
 }
 
 int tc_hook_check_path(const struct tc_args *args, const struct tc_hook_request *request,
-                       const char *path, bool write, char **ret_reason)
+                       const char *path, bool write, char **ret_real, char **ret_reason)
 {
     _autofailure_ struct tc_failure failure = {0};
     _autowords_ struct words w = {0};
@@ -417,7 +417,7 @@ int tc_hook_check_path(const struct tc_args *args, const struct tc_hook_request 
     static const struct tc_option options[] = {TC_HOOK_OPTIONS, {0}};
     static const struct tc_verb verb = {.name = "hook", .options = options, .most = 0};
     struct tc_args chosen;
-    _autofree_ char *real = resolve(request->cwd, path);
+    const char *real = *ret_real = resolve(request->cwd, path);
     if (!real) {
         *ret_reason = tc_cli_format("toolcage: %s cannot be checked: its directory does not exist, "
                                     "or a link leads nowhere",

@@ -14,9 +14,9 @@
  * the project. 0, or -1 with *ret_reason, owned: why not, for the model. */
 int tc_hook_start(const struct tc_hook_parts *parts, const struct tc_args *args,
                   const struct tc_hook_request *request, char **ret_reason);
-/* May a tool of the agent, which runs outside the cage, read or write this path? 0, or -1 with
- * *ret_reason. */
+/* May a tool of the agent, which runs outside the cage, read or write this path? 0 with *ret_real,
+ * owned: the path without links; or -1 with *ret_reason. */
 int tc_hook_check_path(const struct tc_args *args, const struct tc_hook_request *request,
-                       const char *path, bool write, char **ret_reason);
+                       const char *path, bool write, char **ret_real, char **ret_reason);
 
 #endif
