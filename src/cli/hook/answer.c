@@ -4,6 +4,7 @@
  * The answer to an agent's hook. Every way out that is not an answer is exit code 2, which agents
  * take for a refusal, with the reason on standard error. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,9 +14,12 @@
 #include "cli/hook/coded.h"
 #include "cli/hook/grant.h"
 #include "cli/hook/hook.h"
+#include "cli/hook/settings.h"
 #include "cli/show/io.h"
 #include "cli/show/say.h"
 #include "text/shell.h"
+
+#define NO_SERVERS "{\"mcpServers\": {}}\n"
 
 enum {
     REFUSED = 2,
@@ -220,9 +224,29 @@ static char *project_of(const struct tc_hook_request *request)
     return NULL;
 }
 
-/* A cage cannot change this directory, but where it is missing a command could create it, with
- * settings that switch the hook off; and where it or one of its files is a link, the target could
- * be a file that commands may write. */
+/* Creates what a command could otherwise create, of this agent and of those that the user has: a
+ * cage cannot change such names once they exist. */
+static bool hold_names(const struct tc_hook_agent *mine)
+{
+    bool fine = true;
+    for (size_t i = 0; fine && tc_hook_agent_at(i); i++) {
+        const struct tc_hook_agent *agent = tc_hook_agent_at(i);
+        _autofree_ char *own = tc_hook_settings_path(agent, NULL, "");
+        if (agent != mine && (!own || access(own, F_OK)))
+            continue;
+        fine = !mkdir(agent->folder, 0777) || errno == EEXIST || errno == EACCES || errno == EROFS;
+        _autofd_ int fd = fine && agent->servers
+                              ? open(agent->servers, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)
+                              : -1;
+        if (fd >= 0)
+            fine = !tc_cli_write(fd, NO_SERVERS, strlen(NO_SERVERS));
+        else if (fine && agent->servers)
+            fine = errno == EEXIST || errno == EACCES || errno == EROFS;
+    }
+    return fine;
+}
+
+/* Where a name of the settings is a link, the target could be a file that commands may write. */
 static bool hold_settings(const struct tc_hook_request *request)
 {
     static const char *const names[] = {"",
@@ -235,14 +259,15 @@ static bool hold_settings(const struct tc_hook_request *request)
                                         "/commands"};
     const char *folder = request->agent->folder;
     struct stat st;
-    if (mkdir(folder, 0777) && errno != EEXIST && errno != EACCES && errno != EROFS)
+    if (!hold_names(request->agent))
         return false;
     for (size_t i = 0; i < TC_COUNT(names); i++) {
         _autofree_ char *path = tc_cli_format("%s%s", folder, names[i]);
         if (!path || (!lstat(path, &st) && S_ISLNK(st.st_mode)))
             return false;
     }
-    return true;
+    const char *servers = request->agent->servers;
+    return !servers || lstat(servers, &st) || !S_ISLNK(st.st_mode);
 }
 
 static int answer(const struct tc_hook_parts *parts, const struct tc_args *args,
