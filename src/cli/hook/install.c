@@ -108,6 +108,9 @@ static int confirm(const struct tc_args *args)
 
 static void print_next(const struct tc_hook_agent *agent)
 {
+    if (agent->answer == TC_ANSWER_GEMINI)
+        tc_cli_hint("Gemini CLI no longer reads a project's .env, which commands may write: move "
+                    "your keys to ~/.gemini/.env");
     tc_cli_say("next: end every running %s, then toolcage doctor --agents", agent->title);
     if (!strcmp(agent->name, "codex"))
         tc_cli_hint("Codex ignores a hook until you trust it: start codex and type /hooks; and its "
@@ -120,7 +123,7 @@ static int change(const struct tc_args *args, const struct tc_hook_agent *agent,
                   const struct tc_adopt_file *file, struct tc_failure *failure)
 {
     const char *before = file->text ? file->text : "{}\n";
-    size_t before_length = strlen(before), length = 0;
+    size_t before_length = file->text ? file->length : strlen(before), length = 0;
     bool removes = tc_args_has(args, "remove");
     _autofree_ char *command = tc_hook_command_line(agent, args);
     _autofree_ char *after =

@@ -40,26 +40,35 @@ static void add_file(struct view *v, const struct tc_hook_agent *agent, const ch
 {
     size_t length = 0;
     struct tc_hook_facts facts = {0};
-    _autofree_ char *text = path ? tc_cli_read_input(path, TC_ADOPT_BYTES_MAX, &length) : NULL;
+    struct stat st;
+    bool special = path && !stat(path, &st) && !S_ISREG(st.st_mode); /* may never end */
+    _autofree_ char *text =
+        path && !special ? tc_cli_read_input(path, TC_ADOPT_BYTES_MAX, &length) : NULL;
     if (!text) {
-        v->unread = v->unread || !path || (errno != ENOENT && errno != ENOTDIR);
+        v->unread = v->unread || !path || special || (errno != ENOENT && errno != ENOTDIR);
         return;
     }
     v->any = true;
     if (!tc_hook_facts(agent, text, length, &facts)) {
+        tc_hook_facts_done(&facts);
         v->unread = true;
         return;
     }
     v->facts.others |= facts.others;
     v->facts.disabled |= facts.disabled;
+    v->facts.sealed |= facts.sealed;
+    v->facts.unsealed |= facts.unsealed;
     if (facts.present && !v->facts.present) {
         v->facts.present = true;
         v->facts.program = facts.program;
+        v->facts.line = facts.line;
         v->where = strdup(path);
         v->own = own;
         return;
     }
-    free(facts.program);
+    if (facts.present && (!v->facts.line || strcmp(v->facts.line, facts.line) != 0))
+        v->facts.others = true; /* both run, and the first one chooses the policy */
+    tc_hook_facts_done(&facts);
 }
 
 static void view_of(const struct tc_hook_agent *agent, const char *project, struct view *ret)
@@ -77,7 +86,7 @@ static void view_of(const struct tc_hook_agent *agent, const char *project, stru
 
 static void view_done(struct view *v)
 {
-    free(v->facts.program);
+    tc_hook_facts_done(&v->facts);
     free(v->where);
 }
 
@@ -99,6 +108,19 @@ static bool is_runnable(const char *program)
            !(st.st_mode & S_IWOTH) && (st.st_uid == 0 || st.st_uid == geteuid());
 }
 
+/* Variables here with which the agent reads other settings, or no hooks. */
+static bool is_steered(const struct tc_hook_agent *agent)
+{
+    static const char *const names[] = {
+        "claude CLAUDE_CODE_SIMPLE", "claude CLAUDE_CODE_SAFE_MODE", "gemini GEMINI_CLI_HOME",
+        "gemini GEMINI_CLI_SYSTEM_SETTINGS_PATH", "gemini GEMINI_CLI_SYSTEM_DEFAULTS_PATH"};
+    size_t length = strlen(agent->name);
+    for (size_t i = 0; i < TC_COUNT(names); i++)
+        if (!strncmp(names[i], agent->name, length) && getenv(names[i] + length + 1))
+            return true;
+    return false;
+}
+
 static const char *why_not(const struct tc_hook_agent *agent, const struct view *v)
 {
     if (v->unread)
@@ -111,6 +133,11 @@ static const char *why_not(const struct tc_hook_agent *agent, const struct view 
         return "another hook in its settings can change what runs";
     if (is_imposed(agent))
         return "settings in /etc may switch hooks off";
+    if (is_steered(agent))
+        return "a variable of this environment makes it ignore hooks, or read other settings";
+    if (agent->answer == TC_ANSWER_GEMINI && (!v->facts.sealed || v->facts.unsealed))
+        return "it reads a project's .env, which a command may write; set advanced.ignoreLocalEnv, "
+               "or install the hook again";
     if (!is_runnable(v->facts.program))
         return "the hook's program is missing, or others can change it; every tool is refused";
     if (!v->own && agent->answer == TC_ANSWER_GEMINI)

@@ -142,13 +142,14 @@ static void look_at_hook(const struct tc_hook_agent *agent, struct tc_slice grou
         ret->others = true;
         return;
     }
-    if (!is_plain(agent, group, hook) || !exact || ret->program) {
-        ret->others = ret->others || !exact;
+    if (!is_plain(agent, group, hook) || !exact || ret->line) {
+        ret->others = ret->others || !exact || (ret->line && strcmp(ret->line, line) != 0);
         return;
     }
     ret->present = true;
     ret->program = program;
-    program = NULL;
+    ret->line = line;
+    line = program = NULL;
 }
 
 static void look_at_event(const struct tc_hook_agent *agent, struct tc_slice groups,
@@ -184,9 +185,31 @@ static bool look_at_hooks(const struct tc_hook_agent *agent, struct tc_slice hoo
     return true;
 }
 
+/* Gemini CLI takes its own environment from a project's .env, which a command may write. */
+static bool look_at_env(struct tc_slice root, struct tc_hook_facts *ret)
+{
+    struct tc_slice advanced, off;
+    if (!tc_scan_member(root, "advanced", &advanced))
+        return false;
+    if (!advanced.at)
+        return true;
+    if (!tc_scan_is_object(advanced) || !tc_scan_member(advanced, "ignoreLocalEnv", &off))
+        return false;
+    ret->sealed = tc_json_true(off);
+    ret->unsealed = off.at && !ret->sealed;
+    return true;
+}
+
 static bool is_false(struct tc_slice value)
 {
     return value.length == 5 && !memcmp(value.at, "false", 5);
+}
+
+void tc_hook_facts_done(struct tc_hook_facts *facts)
+{
+    free(facts->program);
+    free(facts->line);
+    facts->program = facts->line = NULL;
 }
 
 bool tc_hook_facts(const struct tc_hook_agent *agent, const char *text, size_t length,
@@ -201,7 +224,8 @@ bool tc_hook_facts(const struct tc_hook_agent *agent, const char *text, size_t l
         !tc_scan_member(root, "hooksConfig", &config))
         return false;
     ret->disabled = (off.at && !is_false(off)) || config.at;
-    return look_at_hooks(agent, hooks, ret);
+    return look_at_hooks(agent, hooks, ret) &&
+           (agent->answer != TC_ANSWER_GEMINI || look_at_env(root, ret));
 }
 
 /* ---- editing ---- */
@@ -224,20 +248,26 @@ static char *element_of(const struct tc_hook_agent *agent, const char *command)
 char *tc_hook_settings_add(const struct tc_hook_agent *agent, const char *text, size_t length,
                            const char *command, size_t *ret_length)
 {
+    static const char *const seal[] = {"advanced", "ignoreLocalEnv", NULL};
     const char *const keys[] = {"hooks", agent->event, NULL};
     size_t middle;
     struct tc_hook_facts facts;
     _autofree_ char *element = element_of(agent, command);
     bool known = tc_hook_facts(agent, text, length, &facts);
-    free(facts.program);
-    if (known && facts.present && element && memmem(text, length, element, strlen(element))) {
+    tc_hook_facts_done(&facts);
+    bool sealed = facts.sealed || agent->answer != TC_ANSWER_GEMINI;
+    if (known && facts.present && sealed && element &&
+        memmem(text, length, element, strlen(element))) {
         *ret_length = length;
         return strndup(text, length);
     }
     _autofree_ char *clean = tc_hook_settings_remove(agent, text, length, &middle);
     if (!element || !clean)
         return NULL;
-    return tc_adopt_put(clean, middle, keys, element, true, ret_length);
+    if (sealed)
+        return tc_adopt_put(clean, middle, keys, element, true, ret_length);
+    _autofree_ char *hooked = tc_adopt_put(clean, middle, keys, element, true, &middle);
+    return hooked ? tc_adopt_put(hooked, middle, seal, "true", false, ret_length) : NULL;
 }
 
 /* The group whose only hook is toolcage's; end 0: none. */

@@ -26,9 +26,13 @@ struct tc_hook_facts {
     bool present;  /* toolcage's hook runs before all tools, as `hook install` writes it */
     bool others;   /* other hooks may change what runs */
     bool disabled; /* hooks, or some of them, are switched off */
+    bool sealed; /* Gemini CLI does not read a project's .env; `unsealed`: they say that it does */
+    bool unsealed;
+    char *line;    /* the hook's command line; owned */
     char *program; /* of the hook; owned */
 };
 
+void tc_hook_facts_done(struct tc_hook_facts *facts);
 /* False: the settings cannot be read, and nothing is known. */
 bool tc_hook_facts(const struct tc_hook_agent *agent, const char *text, size_t length,
                    struct tc_hook_facts *ret);
