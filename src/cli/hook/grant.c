@@ -72,6 +72,7 @@ static void add_caches(struct words *w, const char *project)
 {
     static const char *const names[] = {
         "XDG_CACHE_HOME=/cache",
+        "TMPDIR=/cache/tmp",
         "npm_config_cache=/cache/npm",
         "PIP_CACHE_DIR=/cache/pip",
         "GOPATH=/cache/go",
@@ -87,7 +88,8 @@ static void add_caches(struct words *w, const char *project)
     _autofree_ char *slug = tc_adopt_slug(slash ? slash + 1 : project);
     _autofree_ char *below = slug ? tc_cli_format("agents/%.40s-%08x", slug, hash) : NULL;
     _autofree_ char *directory = below ? tc_user_path("XDG_CACHE_HOME", ".cache", below) : NULL;
-    if (!directory || tc_record_directory(directory))
+    _autofree_ char *temporary = directory ? tc_cli_format("%s/tmp", directory) : NULL;
+    if (!temporary || tc_record_directory(directory) || tc_record_directory(temporary))
         return; /* then the caches are in the private /tmp */
     _autofree_ char *grant = tc_cli_format("/cache=%s", directory);
     add(w, "--write");
