@@ -159,6 +159,28 @@ def commands_run_in_one_cage(desk):
     )
 
 
+def shell_continues(desk):
+    """Claude Code tells its model that `cd` stays; the others start each command in their own directory."""
+    got = desk.run([desk.shell("mkdir -p sub; cd sub; export MODE=debug"), desk.shell("pwd; echo =$MODE")])
+    wanted = desk.project + ("/sub" if desk.name == "claude" else "")
+    cli.check(
+        len(got) == 2 and f"{wanted}\\n=debug" in got[1].replace("\n", "\\n"),
+        f"{desk.name}: the directory and variables are what the agent expects",
+        (got, desk.said),
+    )
+
+
+def planted_files_run_nothing(desk):
+    """What Claude Code and Gemini CLI obey at their next start, outside of the cage."""
+    mark = os.path.join(desk.place.home, "planted")
+    servers = json.dumps({"mcpServers": {"x": {"command": "touch", "args": [mark]}}})
+    text = f"echo '{servers}' > .mcp.json; echo 'touch {mark}' > x.sh; echo BASH_ENV=$PWD/x.sh > .env; ls -a"
+    got = desk.run([desk.shell(text)])
+    cli.check(got and "x.sh" in got[0], f"{desk.name}: a command plants files", (got, desk.said))
+    desk.run([desk.shell("true")])
+    cli.check(not os.path.exists(mark), f"{desk.name}: the agent runs nothing that is in them", desk.said)
+
+
 def nothing_runs_without_toolcage(desk):
     """The settings name a copy of the program, which is removed, or fails."""
     for what, text in (
@@ -212,6 +234,12 @@ def refusals_reach_the_model(desk):
         cli.check(
             os.path.exists(f"{desk.project}/src/in.txt"), "claude: the project is written as before", got
         )
+    if desk.name == "gemini":
+        desk.place.write("home/project/.gemini/settings.json", "{}\n")
+        edit = {"file_path": "settings.json", "old_string": "{}", "new_string": "{1}", "instruction": "x"}
+        got = desk.run([("replace", edit)])
+        now = pathlib.Path(desk.project, ".gemini/settings.json").read_text()
+        cli.check(now == "{}\n", "gemini: it edits no other file of that name", (got, desk.said))
     if desk.name == "gemini":
         got = desk.run([("write_file", {"file_path": f"{desk.project}/.envrc", "content": "x"})])
         cli.check(got and "steers the host" in got[0], "gemini: a steering file is refused", (got, desk.said))
@@ -298,6 +326,8 @@ for name in AGENTS:
             )
         desk.hook()
         commands_run_in_one_cage(desk)
+        shell_continues(desk)
+        planted_files_run_nothing(desk)
         refusals_reach_the_model(desk)
         if name == "claude":
             skills_are_refused(desk)

@@ -8,82 +8,9 @@ import json
 import os
 import shutil
 import subprocess
-import tempfile
 
-from cli import ORDINARY, TOOLCAGE, Place, check, finish, require_user, running_as
-
-tempfile.tempdir = "/var/tmp"  # a project below /tmp is below the cages' private one
-EVENTS = {"claude": "PreToolUse", "codex": "PreToolUse", "gemini": "BeforeTool"}
-SHELL = {"claude": "Bash", "codex": "Bash", "gemini": "run_shell_command"}
-
-
-class Agent:
-    """An agent's calls of its hook in one project, and the shell in which it runs what comes back."""
-
-    def __init__(self, name="claude", project="project"):
-        self.name, self.place = name, Place()
-        self.project = os.path.dirname(self.place.write(f"home/{project}/notes.txt", "notes\n"))
-        self.secret = self.place.write("home/.ssh/id_ed25519", "secret key\n")
-        self.outside = os.path.dirname(self.place.write("home/other/file.txt", "other\n"))
-        self.session = "0a1b2c3d"
-        self.place.environ |= {"CLAUDE_PROJECT_DIR": self.project, "GEMINI_PROJECT_DIR": self.project}
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.place.run("session", "end", f"{self.name}-{self.session}")
-        self.place.__exit__()
-
-    def input(self, tool, arguments, **more):
-        line = {"session_id": self.session, "cwd": self.project, "hook_event_name": EVENTS[self.name]}
-        transcript = os.path.join(self.place.home, "transcript.jsonl")
-        return line | {"tool_name": tool, "tool_input": arguments, "transcript_path": transcript} | more
-
-    def ask(self, given, *options):
-        text = given if isinstance(given, (str, bytes)) else json.dumps(given)
-        data = text if isinstance(text, bytes) else text.encode()
-        return self.place.run("hook", *options, self.name, stdin=data, cwd=self.project)
-
-    def tool(self, tool, **arguments):
-        return self.ask(self.input(tool, arguments))
-
-    def command(self, text, *options, **more):
-        """What the agent runs instead of the text; None if it may not run."""
-        answer = self.ask(self.input(SHELL[self.name], {"command": text, "timeout": 5} | more), *options)
-        if answer.code != 0:
-            return None
-        out = json.loads(answer.out).get("hookSpecificOutput", {})
-        return (out.get("updatedInput") or out.get("tool_input") or {}).get("command")
-
-    def shell(self, line, shell="bash", cwd=None, env=None):
-        drop = ["setpriv", f"--reuid={ORDINARY}", f"--regid={ORDINARY}", "--clear-groups"]
-        return subprocess.run(
-            [*(drop if running_as() == "ordinary" else []), shell, "-c", line],
-            cwd=cwd or self.project,
-            env=env or self.place.environ,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=60,
-            check=False,
-        )
-
-    def run(self, text, shell="bash", cwd=None):
-        line = self.command(text)
-        return self.shell(line, shell, cwd) if line else None
-
-
-def reason(answer):
-    """The text of a refusal; None if the tool may run."""
-    if answer.code == 2:
-        return answer.err
-    if answer.code != 0 or not answer.out.strip():
-        return None
-    out = json.loads(answer.out)
-    if out.get("decision") == "deny":
-        return out["reason"]
-    out = out.get("hookSpecificOutput", {})
-    return out.get("permissionDecisionReason") if out.get("permissionDecision") == "deny" else None
+from cli import ORDINARY, TOOLCAGE, check, finish, require_user, running_as
+from hook_scene import EVENTS, SHELL, Agent, reason
 
 
 def commands_run_in_the_cage():
@@ -118,6 +45,44 @@ def commands_run_in_the_cage():
                 f"{name}-{a.session}" in a.place.run("session", "list").out,
                 f"{name}: the session has the agent's name",
             )
+
+
+def directory_and_variables_stay():
+    with Agent() as a:
+        a.run("mkdir -p src/deep")
+        show = "pwd; echo $MODE"
+        a.run("cd src; export MODE=debug")
+        got = a.run(show).stdout.decode()
+        check(got == f"{a.project}/src\ndebug\n", "claude: the directory and variables stay", got)
+        for arguments, more in (({}, {"agent_id": "a1"}), ({"run_in_background": True}, {})):
+            text = "cd deep; cd src; export MODE=other; touch beside"
+            a.shell(a.replaced(a.ask(a.input("Bash", {"command": text} | arguments, **more))))
+        check(
+            os.path.exists(f"{a.project}/src/beside") and os.path.exists(f"{a.project}/src/deep/beside"),
+            "claude: a sub-agent starts in the agent's directory, and a command in the background where the last one ended",
+        )
+        got = a.run(show).stdout.decode()
+        check(got == f"{a.project}/src\ndebug\n", "claude: commands beside others change neither", got)
+        got = a.run(show, cwd=f"{a.project}/src/deep").stdout.decode()
+        check(
+            got == f"{a.project}/src/deep\ndebug\n",
+            "claude: the agent's own directory wins when it changes",
+            got,
+        )
+        check(a.run("pwd", cwd=a.outside).returncode != 0, "claude: a directory outside the grant refuses")
+        odd = f"{a.project}/it's $(touch x) \n`a`"
+        os.mkdir(odd)
+        got = a.run("pwd", cwd=odd).stdout.decode()
+        check(got == odd + "\n", "a directory's name is not interpreted", got)
+    with Agent("gemini") as a:
+        a.run("mkdir src")
+        a.run("cd src; export MODE=debug")
+        got = a.run("pwd; echo $MODE").stdout.decode()
+        check(
+            got == f"{a.project}\ndebug\n",
+            "gemini: variables stay, and each command starts in its directory",
+            got,
+        )
 
 
 HOSTILE = [
@@ -246,7 +211,17 @@ def paths_are_checked_against_the_grant():
             check(reason(answer), f"{tool} may not use {path[-24:]!r}", answer)
         for pattern in ("/root/**", "../../*", "~/.ssh/*", "a/../../x"):
             check(reason(a.tool("Glob", pattern=pattern)), f"Glob may not look for {pattern}")
-        check(reason(a.tool("Glob", pattern="**/*.c")) is None, "Glob may look in the project")
+        for pattern in (
+            "{/root,x}/*",
+            "{,x}/etc/*",
+            "{.,x}{.,y}/.ssh/*",
+            "{a,/etc}/*",
+            "x{/.,y}./*",
+            ".{.,x}/*",
+        ):
+            check(reason(a.tool("Glob", pattern=pattern)), f"Glob may not look for {pattern}")
+        for pattern in ("**/*.c", "{src,test}/**/*.{ts,d.ts}", "*{.c,.h}"):
+            check(reason(a.tool("Glob", pattern=pattern)) is None, f"Glob may look for {pattern}")
         said = reason(a.tool("Read", file_path=a.secret))
         check(
             "defaults.filesystem, line" in said and "filesystem.readable" in said,
@@ -257,6 +232,32 @@ def paths_are_checked_against_the_grant():
         check(reason(a.tool("Skill", skill="x")), "a skill is refused, because it can bring hooks")
         check(reason(a.tool("NewTool", path="x")), "a tool that is not known is refused")
         check(a.tool("mcp__server__run", command="x").out == "", "a tool of an MCP server is not decided")
+
+
+def other_spellings_of_a_path_are_refused():
+    """Codex strips blanks around paths and headers; Gemini CLI edits another file of that name if there is none here."""
+    with Agent("codex") as a:
+        a.place.write("home/transcript.jsonl", json.dumps({"payload": {"cwd": a.project}}) + "\n")
+        os.symlink(f"{a.outside}/file.txt", f"{a.project}/link")
+        good = "*** Begin Patch\n*** Add File: a.txt\n+x\n"
+        for blank in (" ", "\t", "\r", "\v", "\u00a0", "\u0085", "\u2003", "\u3000"):
+            for header in (f"*** Update File: link{blank}", f"{blank}*** Delete File: {a.outside}/file.txt"):
+                answer = a.tool("apply_patch", command=f"{good}{header}\n*** End Patch\n")
+                check(reason(answer), f"codex: another spelling is refused: {header[:24]!r}", answer)
+        answer = a.tool(
+            "apply_patch", command=f"{good}+*** Delete File: {a.outside}/file.txt\n*** End Patch\n"
+        )
+        check(answer.code == 0 and reason(answer) is None, "codex: an added line names no file", answer)
+    with Agent("gemini") as a:
+        a.place.write("home/project/.gemini/settings.json", "{}\n")
+        for tool, key, path in (
+            ("replace", "file_path", "settings.json"),
+            ("list_directory", "dir_path", "."),
+        ):
+            answer = a.tool(tool, **{key: path})
+            used = json.loads(answer.out)["hookSpecificOutput"]["tool_input"][key]
+            wanted = os.path.normpath(f"{a.project}/{path}")
+            check(used == wanted, f"gemini: {tool} gets the path that was checked", answer)
 
 
 def files_of_the_agent_can_be_read():
@@ -433,172 +434,6 @@ def the_policy_decides():
         check(reason(a.tool("apply_patch", command="nothing")), "codex: a patch without files is refused")
 
 
-def settings_are_out_of_reach():
-    with Agent() as a:
-        a.place.run("hook", "install", "claude", "--yes")
-        before = open(os.path.join(a.place.home, ".claude/settings.json")).read()
-        tries = (
-            "mkdir -p .claude; echo '{\"disableAllHooks\": true}' > .claude/settings.local.json",
-            "mv .claude x; mkdir .claude; echo '{}' > .claude/settings.json",
-            "rm -rf .claude; ln -s /tmp .claude; echo '{}' > .claude/settings.json",
-            f"echo '{{}}' > {a.place.home}/.claude/settings.json",
-            "env -i bash -c \"env -i sh -c 'echo {} > .claude/settings.json'\"",
-            "unset -f command_not_found_handle; unset CLAUDECODE; exec -c bash -c 'echo {} > .claude/settings.json'",
-            "nohup setsid bash -c 'sleep 0.2; echo {} > .claude/settings.json' >/dev/null 2>&1 &",
-        )
-        for text in tries:
-            a.run(text)
-            left = os.listdir(os.path.join(a.project, ".claude"))
-            check(
-                not left and not os.path.islink(os.path.join(a.project, ".claude")),
-                f"the project's settings stay as they were: {text[:32]}",
-                left,
-            )
-        a.run("sleep 0.5")
-        check(not os.listdir(os.path.join(a.project, ".claude")), "also for a process in the background")
-        now = open(os.path.join(a.place.home, ".claude/settings.json")).read()
-        check(now == before, "the user's settings stay as they were")
-        done = a.run(
-            "env -i /bin/bash -c 'env -i sh -c \"id -u; cat /etc/shadow\"'; sudo -n id; su -c id; ls ~"
-        )
-        check(
-            b"root:" not in done.stdout and b"uid=0" not in done.stdout,
-            "nested shells stay in the cage",
-            done,
-        )
-        done = a.run(
-            f"{TOOLCAGE} session list; {TOOLCAGE} session end claude-{a.session}; ls {a.place.home}/.local"
-        )
-        check(
-            f"claude-{a.session}" in a.place.run("session", "list").out,
-            "a command cannot reach the session's owner",
-            done,
-        )
-
-
-def links_to_settings_are_refused():
-    for link in (".claude", ".claude/settings.json", ".claude/agents"):
-        with Agent() as a:
-            a.place.write("home/project/sub/x", "{}")
-            full = os.path.join(a.project, link)
-            os.makedirs(os.path.dirname(full), exist_ok=True)
-            os.symlink(os.path.join(a.project, "sub"), full)
-            answer = a.tool("Bash", command="true")
-            check("link" in (reason(answer) or ""), f"a link {link} to a writable place refuses", answer)
-
-
-def settings_are_edited_in_place():
-    with Agent() as a:
-        path = a.place.write(
-            "home/.claude/settings.json", '{\n  "model": "x",\n  "hooks": {"Stop": []}\n}\n', 0o600
-        )
-        before = open(path).read()
-        shown = a.place.run("hook", "install", "claude", "--dry-run")
-        check("+" in shown.out and open(path).read() == before, "--dry-run writes nothing", shown)
-        asked = a.place.run("hook", "install", "claude")
-        check(
-            asked.code == 125 and open(path).read() == before, "without a terminal nothing is written", asked
-        )
-        check(a.place.run("doctor", "--agents").code == 1, "doctor says that nothing is caged yet")
-        done = a.place.run("hook", "install", "claude", "--yes")
-        now = json.load(open(path))
-        check(
-            done.code == 0
-            and now["model"] == "x"
-            and now["hooks"]["Stop"] == []
-            and now["hooks"]["PreToolUse"],
-            "the hook is added to the settings",
-            now,
-        )
-        backup = done.err.split("backup is ")[-1].split("\n")[0]
-        check(open(backup).read() == before, "the backup has the settings from before", done)
-        doctor = a.place.run("doctor", "--agents")
-        check(
-            doctor.code == 0 and "caged      shell commands" in doctor.out,
-            "doctor says what is caged",
-            doctor,
-        )
-        with_hook = open(path).read()
-        a.place.run("hook", "install", "claude", "--yes")
-        check(open(path).read() == with_hook, "a second install changes nothing")
-        a.place.run("hook", "install", "claude", "--remove", "--yes")
-        now = json.load(open(path))
-        check(now["hooks"] == {"Stop": [], "PreToolUse": []}, "the hook is removed", now)
-        a.place.write("home/.claude/settings.json", "not JSON")
-        check(a.place.run("hook", "install", "claude", "--yes").code == 125, "broken settings are refused")
-        check(open(path).read() == "not JSON", "and stay as they are")
-        doctor = a.place.run("doctor", "--agents")
-        check(doctor.code == 1 and "not caged" in doctor.out, "doctor counts them as not caged", doctor)
-
-
-def doctor_is_never_wrong_in_the_unsafe_direction():
-    with Agent() as a:
-        a.place.run("hook", "install", "claude", "--yes")
-        path = os.path.join(a.place.home, ".claude/settings.json")
-        good = json.load(open(path))
-        hook = good["hooks"]["PreToolUse"][0]["hooks"][0]
-        group = good["hooks"]["PreToolUse"][0]
-
-        def with_hook(**more):
-            return good | {"hooks": {"PreToolUse": [group | {"hooks": [hook | more]}]}}
-
-        tail = hook["command"].split(" || ")[1]
-        cases = {
-            "hooks are switched off": good | {"disableAllHooks": True},
-            "the matcher is narrower": good | {"hooks": {"PreToolUse": [group | {"matcher": "Read"}]}},
-            "the event is another": good | {"hooks": {"PostToolUse": [group]}},
-            "the command does not refuse": with_hook(command=hook["command"].split(" || ")[0]),
-            "the command refuses by another code": with_hook(
-                command=hook["command"].replace("exit 2", "exit 1")
-            ),
-            "the program is another": with_hook(command="/bin/true hook claude || " + tail),
-            "the program is missing": with_hook(command="/nowhere/toolcage hook claude || " + tail),
-            "the program is in PATH": with_hook(command="toolcage hook claude || " + tail),
-            "more follows": with_hook(command=hook["command"] + "; true"),
-            "more comes before": with_hook(command="true || " + hook["command"]),
-            "another command is substituted": with_hook(
-                command=hook["command"].replace(" hook claude", " hook $(x) claude")
-            ),
-            "the hook is of another agent": with_hook(
-                command=hook["command"].replace("hook claude", "hook gemini")
-            ),
-            "it runs in the background": with_hook(**{"async": True}),
-            "it has a condition": with_hook(**{"if": "Bash(git:*)"}),
-            "its time is short": with_hook(timeout=5),
-            "its failure is ignored": with_hook(onFailure="continue"),
-            "another hook runs, too": good
-            | {"hooks": {"PreToolUse": [group, {"hooks": [{"type": "command", "command": "/x"}]}]}},
-            "an answer to a question may change it": good
-            | {"hooks": good["hooks"] | {"PermissionRequest": [{"hooks": []}]}},
-        }
-        for what, settings in cases.items():
-            a.place.write("home/.claude/settings.json", json.dumps(settings))
-            doctor = a.place.run("doctor", "--agents", cwd=a.project)
-            check(
-                doctor.code == 1 and "caged      shell" not in doctor.out,
-                f"not caged: {what}",
-                (settings, doctor),
-            )
-        a.place.write("home/.claude/settings.json", json.dumps(good))
-        check(a.place.run("doctor", "--agents", cwd=a.project).code == 0, "caged: as it was written")
-        a.place.write("home/project/.claude/settings.local.json", '{"disableAllHooks": true}')
-        check(
-            a.place.run("doctor", "--agents", cwd=a.project).code == 1,
-            "not caged: the project switches hooks off",
-        )
-        a.place.write("home/project/.claude/settings.local.json", '{"hooks": {}, "hooks": {}}')
-        check(
-            a.place.run("doctor", "--agents", cwd=a.project).code == 1,
-            "not caged: the project's settings are unclear",
-        )
-    with Agent() as a:
-        a.place.run("hook", "install", "codex", "--yes")
-        other = a.place.run("doctor", "--agents", "--json")
-        check(other.code == 125, "doctor --agents takes no other option", other)
-        doctor = a.place.run("doctor", "--agents")
-        check(doctor.code == 1 and "/hooks" in doctor.out, "not caged: Codex's trust is not known", doctor)
-
-
 USUAL = [
     "echo hello",
     "basename $PWD",
@@ -655,7 +490,7 @@ REFUSED = {
 
 
 def usual_commands_give_the_same():
-    with Agent() as inside, Agent(project="project") as outside:
+    with Agent("gemini") as inside, Agent(project="project") as outside:
         same = 0
         for text in USUAL:
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -678,17 +513,15 @@ if os.environ.get("ONLY"):
     finish()
 for scenario in (
     commands_run_in_the_cage,
+    directory_and_variables_stay,
     no_text_runs_outside,
     long_texts_run,
     paths_are_checked_against_the_grant,
+    other_spellings_of_a_path_are_refused,
     files_of_the_agent_can_be_read,
     unknown_input_is_refused,
     a_broken_hook_refuses,
     the_policy_decides,
-    settings_are_out_of_reach,
-    links_to_settings_are_refused,
-    settings_are_edited_in_place,
-    doctor_is_never_wrong_in_the_unsafe_direction,
     usual_commands_give_the_same,
 ):
     scenario()
