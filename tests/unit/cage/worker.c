@@ -41,6 +41,8 @@ static const char *const of_the_call[] = {"call",
                                           "columns",
                                           "idle_ms", /* only of a live session */
                                           "publish",
+                                          "live_shell",
+                                          "live_file",
                                           "payload",
                                           "audit",
                                           "program_call"};
