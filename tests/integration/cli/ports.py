@@ -318,18 +318,19 @@ def transfer_cuts_connections():
 
 
 def nothing_listens_after_a_kill():
+    word = f"here-{os.getpid()}"  # another test may run this script at the same time
     for what in ("owner", "helper", "PID 1", "egress proxy"):
         with Session("--publish", "3000") as s:
-            s.serve(3000)
+            s.serve(3000, word)
             address = address_of(s.ports()[0])
-            check(ask(address) == b"here got 0", f"a port works before the {what} is killed")
-            for pid in processes_of(s)[what]:
+            check(ask(address) == f"{word} got 0".encode(), f"a port works before the {what} is killed")
+            for pid in processes_of(s, word)[what]:
                 os.kill(pid, signal.SIGKILL)
             check(refuses(address), f"nobody listens after the {what} was killed")
 
 
-def processes_of(s):
-    """The processes behind a session, by their parents."""
+def processes_of(s, word):
+    """The processes behind the session with the server that says the word, by their parents."""
     parents, names = {}, {}
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -340,8 +341,8 @@ def processes_of(s):
         except OSError:
             continue
     owner = json.loads(s.place.run("session", "list", "--json").out)["live"][0]["pid"]
-    mark = SERVE.encode()
-    server = [pid for pid in parents if mark in names.get(pid, b"") and b"\0here\0" in names[pid]]
+    mark, said = SERVE.encode(), f"\0{word}\0".encode()
+    server = [pid for pid in parents if mark in names.get(pid, b"") and said in names[pid]]
 
     def above(pid):
         while parents.get(pid, 0) > 1:

@@ -41,9 +41,9 @@ echo x > node_modules/b/.github/workflows/ci.yml; echo x > .venv/bin/activate; e
 TOOLCHAINS = [
     path
     for path in (os.path.expanduser("~/.cargo"), os.path.expanduser("~/.rustup"))
-    if os.access(path, os.X_OK)
+    if "self" in sys.argv and os.path.isdir(path)
 ]
-BINARIES = ":".join(f"{path}/bin" for path in TOOLCHAINS)
+BINARIES = ":".join(f"{path}/bin" for path in TOOLCHAINS) or "/usr/bin"
 GIT += f"export PATH=$PATH:{BINARIES} RUSTUP_HOME={os.path.expanduser('~/.rustup')}\n"
 # name, the program that it needs besides git, what is there before, what is done
 WORKS = [
