@@ -152,7 +152,7 @@ static bool has_layers_only(const struct tc_trees *t)
     return some;
 }
 
-static int change(struct tc_cage *cage)
+static int change(struct tc_cage *cage, bool set_group)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
     const char *bad = "syscalls";
@@ -164,7 +164,7 @@ static int change(struct tc_cage *cage)
     if (!tc_seccomp_changes(changes, &cage->plan->syscalls_deny, &cage->plan->syscalls_allow, &bad))
         return refuse_command(cage, bad, "remove it from `syscalls`",
                               "the seccomp profile cannot be changed for this system call");
-    changes->set_group = has_layers_only(&p->trees);
+    changes->set_group = set_group;
     size_t len = tc_seccomp_change(base, changes, p->init.watch, code);
     if (!len)
         return refuse_command(cage, bad, "list fewer system calls",
@@ -178,9 +178,9 @@ static int change(struct tc_cage *cage)
 int tc_process_filter(struct tc_cage *cage)
 {
     struct tc_process_cage *p = TC_PRIV(cage);
+    bool set_group = has_layers_only(&p->trees);
     p->init.watch = watch_of_plan(cage->plan);
-    if (!cage->plan->syscalls_allow.count && !cage->plan->syscalls_deny.count &&
-        !has_layers_only(&p->trees))
+    if (!cage->plan->syscalls_allow.count && !cage->plan->syscalls_deny.count && !set_group)
         return 0;
-    return change(cage);
+    return change(cage, set_group);
 }
