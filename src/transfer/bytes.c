@@ -177,11 +177,6 @@ int tc_transfer_add(struct tc_transfer_state *t, const void *bytes, size_t len)
     return 0;
 }
 
-int tc_transfer_finish(struct tc_transfer_state *t)
-{
-    return tc_transfer_put_end(t);
-}
-
 /* A pipe or terminal may be silent for long: the end of the stream is noticed meanwhile. */
 static int wait_input(struct tc_transfer_state *t, int fd)
 {

@@ -65,7 +65,7 @@ static int send_names(struct tc_transfer_state *t, int fd, const struct tc_strv 
         if (tc_transfer_add(t, out.data, out.len) < 0)
             return -1;
     }
-    return tc_transfer_finish(t);
+    return tc_transfer_put_end(t);
 }
 
 static int list_directory(const struct tc_files_path *p)
