@@ -90,7 +90,7 @@ static bool open_directory(const char *path, struct tc_published *ret, const cha
     return true;
 }
 
-/* Does nobody listen on this socket file? */
+/* Does no program listen on this socket file? */
 static bool is_dead(const struct sockaddr_un *at)
 {
     _autofd_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

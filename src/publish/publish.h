@@ -22,9 +22,9 @@ struct tc_published {
 };
 
 /* Listens at the address. A unix socket has mode 0600. Its directory must belong to this user, and
- * nobody else may write it; no part of its path may be a symbolic link. A socket file on which
- * nobody listens is replaced, no other file is. False with *ret_why (static, the end of a sentence
- * about the address) and errno (0: none). */
+ * no other user may write to it; no part of its path may be a symbolic link. A socket file on which
+ * no program listens is replaced, no other file is. False with *ret_why (static, the end of a
+ * sentence about the address) and errno (0: none). */
 bool tc_publish_listen(const struct tc_publish *publish, struct tc_published *ret,
                        const char **ret_why);
 /* Closes the socket, and removes its file if it is still the one that was made. */

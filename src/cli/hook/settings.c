@@ -16,7 +16,7 @@ enum { SECONDS = 60 }; /* more than toolcage takes at most */
 
 /* ---- where ---- */
 
-/* The directory of the user's own settings; owned. */
+/* The directory of the user's settings, which hold for all projects; owned. */
 static char *user_directory(const struct tc_hook_agent *agent)
 {
     const char *named = agent->variable ? secure_getenv(agent->variable) : NULL;
