@@ -32,6 +32,18 @@ arguments.text = { type = "string" }
 backend = "process"
 command = ["echo", "free"]
 """
+# its changes are applied after a yes to their diff
+EDIT = """
+[tool.edit]
+backend = "process"
+command = ["sh", "-c", "{script}"]
+arguments.script = { type = "string" }
+filesystem.writable = ["PROJECT"]
+workspace = { mode = "copy", commit = "ask" }
+memory = { max = "256MiB", by = "any" }
+"""
+# of a stateless client that can ask its user
+CAN = {**scene.STATELESS, "io.modelcontextprotocol/clientCapabilities": {"elicitation": {"form": {}}}}
 YES = {"action": "accept", "content": {"answer": "yes"}}
 
 

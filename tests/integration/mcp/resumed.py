@@ -7,18 +7,12 @@ import json
 import os
 
 import scene
-from approval_scene import YES, discard_all, read, staged, text_of
+from approval_scene import CAN, EDIT, YES, discard_all, read, staged, text_of
 from scene import STATELESS, cli
 
-CAN = {**STATELESS, "io.modelcontextprotocol/clientCapabilities": {"elicitation": {"form": {}}}}
-POLICY = """
-[tool.edit]
-backend = "process"
-command = ["sh", "-c", "{script}"]
-arguments.script = { type = "string" }
-filesystem.writable = ["PROJECT"]
-workspace = { mode = "copy", commit = "ask" }
-memory = { max = "256MiB", by = "any" }
+POLICY = (
+    EDIT
+    + """
 [tool.asked]
 backend = "process"
 command = ["sh", "-c", "{script}"]
@@ -28,6 +22,7 @@ workspace = { mode = "copy", commit = "ask" }
 memory = { max = "256MiB", by = "any" }
 tier = "HumanApprove"
 """
+)
 
 
 class Asked:

@@ -10,21 +10,17 @@ import subprocess
 import time
 
 import scene
-from approval_scene import YES, Elicited, discard_all, read, staged, text_of
+from approval_scene import EDIT, YES, Elicited, discard_all, read, staged, text_of
 from scene import cli
 
-POLICY = """
-[tool.edit]
-backend = "process"
-command = ["sh", "-c", "{script}"]
-arguments.script = { type = "string" }
-filesystem.writable = ["PROJECT"]
-workspace = { mode = "copy", commit = "ask" }
-memory = { max = "256MiB", by = "any" }
+POLICY = (
+    EDIT
+    + """
 [tool.free]
 backend = "process"
 command = ["echo", "free"]
 """
+)
 
 
 def held(place):

@@ -8,24 +8,19 @@ import threading
 import time
 
 import scene
-from approval_scene import POLICY, YES, discard_all, read, staged, text_of
-from scene import STATELESS, cli
+from approval_scene import CAN, EDIT, POLICY, YES, discard_all, read, staged, text_of
+from scene import cli
 from web import Posted, Stream, Web, alone_heads
 
-MORE = """
-[tool.edit]
-backend = "process"
-command = ["sh", "-c", "{script}"]
-arguments.script = { type = "string" }
-filesystem.writable = ["PROJECT"]
-workspace = { mode = "copy", commit = "ask" }
-memory = { max = "256MiB", by = "any" }
+MORE = (
+    EDIT
+    + """
 [tool.nap]
 backend = "process"
 command = ["sleep", "30"]
 [audit]
 """
-CAN = {**STATELESS, "io.modelcontextprotocol/clientCapabilities": {"elicitation": {"form": {}}}}
+)
 
 
 class Client:
